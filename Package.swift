@@ -73,12 +73,11 @@ let package = Package(
         library("Mosquitto", packages: ["libmosquitto1", "libmosquitto-dev"]),
         library("Notify", packages: ["libnotify4"]),
         module("BackendConfiguration", "\(core) Yams", path: "Sources/Backends/Configuration"),
-        module("TerminalBackends", backend, path: "Sources/Backends/Terminal"),
         module("DesktopBackends", "\(backend) CIndicatorDBus CIndicatorNotify", path: "Sources/Backends/Desktop"),
         module("IndicatorMQTT", "\(backend) CIndicatorMosquitto", path: "Sources/Backends/MQTT"),
         module(
             "IndicatorBackends",
-            "\(backend) TerminalBackends DBus:DesktopBackends MQTT:IndicatorMQTT",
+            "\(backend) DBus:DesktopBackends MQTT:IndicatorMQTT",
             path: "Sources/Backends/Standard"
         ),
 
@@ -128,12 +127,7 @@ let package = Package(
         tests("IndicatorMetricsTests", "\(testing) CoreMetrics IndicatorMetrics MetricsTestKit"),
         tests("IndicatorOpenCombineTests", "\(testing) IndicatorOpenCombine IndicatorTracking OpenCombine"),
         tests("IndicatorServiceLifecycleTests", "TestSupport test-probe"),
-        tests("BackendConfigurationTests", "\(backendTesting) TerminalBackends", path: "Tests/Backends/Configuration"),
-        tests(
-            "TerminalBackendsTests",
-            "\(backendTesting) TerminalBackends",
-            path: "Tests/Backends/Terminal"
-        ),
+        tests("BackendConfigurationTests", backendTesting, path: "Tests/Backends/Configuration"),
         tests("DesktopBackendsTests", "\(backendTesting) \(commands) indicator", path: "Tests/Backends/Desktop"),
         tests("IndicatorMQTTTests", "\(backendTesting) IndicatorCommands indicator", path: "Tests/Backends/MQTT"),
         tests("IndicatorBackendsTests", "\(backendTesting) Subprocess", path: "Tests/Backends/Standard"),

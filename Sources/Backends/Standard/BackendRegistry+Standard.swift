@@ -1,6 +1,5 @@
 @_exported public import BackendConfiguration
 @_exported public import IndicatorCore
-@_exported public import TerminalBackends
 
 #if DBus
 @_exported public import DesktopBackends

@@ -1,7 +1,7 @@
 import TestSupport
 
 @testable import BackendConfiguration
-@testable import TerminalBackends
+@testable import IndicatorBackends
 
 /// Signals and `exit` in a real app with a config file. The log shows what happened to its indicator.
 @Suite("Signals", .timeLimit(.minutes(10)))

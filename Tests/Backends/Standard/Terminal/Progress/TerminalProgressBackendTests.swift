@@ -1,7 +1,7 @@
 import TestSupport
 
 @testable import BackendConfiguration
-@testable import TerminalBackends
+@testable import IndicatorBackends
 
 /// Live progress on a pseudo terminal, on a virtual clock. Serialized: other output waits for every terminal that shows
 /// lines, and is counted as lost if one of them is stuck.

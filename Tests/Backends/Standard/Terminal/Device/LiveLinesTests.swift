@@ -1,6 +1,6 @@
 import TestSupport
 
-@testable import TerminalBackends
+@testable import IndicatorBackends
 
 @Suite("Live lines")
 struct LiveLinesTests {

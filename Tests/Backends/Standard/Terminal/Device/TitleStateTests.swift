@@ -1,7 +1,7 @@
 import TestSupport
 
 @testable import IndicatorCore
-@testable import TerminalBackends
+@testable import IndicatorBackends
 
 /// The control sequences for the words of a script: `[Work]` is a title, `{…}` a progress, `<…>` a status, and `save`
 /// and `restore` are for the earlier title.

@@ -1,6 +1,6 @@
 import TestSupport
 
-@testable import TerminalBackends
+@testable import IndicatorBackends
 
 /// The backends of this module on pseudo terminals. They hang, and another one takes the place of one that is closed.
 @Suite final class TerminalCompatibilityTests: Sendable {

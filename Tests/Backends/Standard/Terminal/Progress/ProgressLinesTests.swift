@@ -1,7 +1,7 @@
 @testable import IndicatorCore
 import TestSupport
 
-@testable import TerminalBackends
+@testable import IndicatorBackends
 
 @Suite("The lines of progress")
 struct ProgressLinesTests {

@@ -1,6 +1,6 @@
 import TestSupport
 
-@testable import TerminalBackends
+@testable import IndicatorBackends
 
 @Suite struct KnownTerminalTests {
     @Test(arguments: [

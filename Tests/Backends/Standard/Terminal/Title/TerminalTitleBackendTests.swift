@@ -1,6 +1,6 @@
 @testable import BackendConfiguration
 @testable import IndicatorCore
-@testable import TerminalBackends
+@testable import IndicatorBackends
 import TestSupport
 
 @Suite struct TerminalTitleBackendTests {

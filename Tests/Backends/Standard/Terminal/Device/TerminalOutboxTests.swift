@@ -1,7 +1,7 @@
 import TestSupport
 
 @testable import IndicatorCore
-@testable import TerminalBackends
+@testable import IndicatorBackends
 
 @Suite("What a terminal gets")
 struct TerminalOutboxTests {

@@ -3,7 +3,6 @@ import TestSupport
 
 @testable import BackendConfiguration
 @testable import IndicatorBackends
-@testable import TerminalBackends
 
 @Suite("Templates of lines")
 struct LineTemplateTests {

@@ -1,6 +1,6 @@
 import TestSupport
 
-@testable import TerminalBackends
+@testable import IndicatorBackends
 
 @Suite("The cursor after a text")
 struct CursorTrackerTests {

@@ -1,7 +1,7 @@
 @testable import IndicatorCore
 import TestSupport
 
-@testable import TerminalBackends
+@testable import IndicatorBackends
 
 /// The title in real terminals under Xvfb, read from their windows, and in the bytes that GNU screen passes on.
 @Suite("Real terminals", .serialized, .timeLimit(.minutes(10)))
