@@ -33,7 +33,6 @@ enum DesktopProbe {
             settings.through = value("through").flatMap { .init(rawValue: $0) } ?? .auto
             settings.isTransient = !arguments.contains("lasting")
             if arguments.contains("outcomes") { (settings.whenDone, settings.after) = (.always, .zero) }
-            settings.icon = value("icon") ?? settings.icon
             settings.expiry = duration("expiry") ?? settings.expiry
             settings.timeout = duration("timeout")
             backends.append(DesktopNotificationBackend(applicationName: "probe", settings: settings))

@@ -13,8 +13,8 @@ package final class DesktopProbe: Sendable {
     ///
     /// - Parameters:
     ///   - parts: its parts, with spaces between them; one with a path is alone, because that may have some:
-    ///     `notification`, `icon=` and a name or path, `property`, `title`, `log=` and a path, `delays`, `neighbour`,
-    ///     `outcomes`, `threads=` and `memory=` with a limit.
+    ///     `notification`, `property`, `title`, `log=` and a path, `delays`, `neighbour`, `outcomes`, `threads=` and
+    ///     `memory=` with a limit.
     ///   - way: how it sends notifications.
     ///   - environment: further variables.
     ///   - program: a copy of the program to start instead.

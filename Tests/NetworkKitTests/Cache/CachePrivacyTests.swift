@@ -57,15 +57,6 @@ import TestSupport
 
     @Test func `Fields that are no secrets do not matter`() async throws {
         try await run("/ X-Request-ID:1 Accept:a/1 1 | / X-Request-ID:2 Accept:a/2 1c")
-        let server = try RawServer.keeping { _, connection in
-            try connection.respond(headers: ["Cache-Control: max-age=60"])
-        }
-        let cache = ResponseCache(directory: nil)
-        for (number, source) in [NetworkResponse.Source.network, .cache].enumerated() {
-            let version = NetworkClient.Interceptor.header("X-App-Version", "\(number)", isSensitive: false)
-            let client = NetworkClient(interceptors: [version], cache: cache)
-            #expect(try await client.send(route(server)).source == source)
-        }
     }
 
     @Test func `A response to a request with a body is not stored`() async throws {

@@ -79,25 +79,4 @@ import TestSupport
         _ = await thrown { try await task.response }
         #expect(lines.count { $0[1].contains("/half: http") || $0[1].hasSuffix(": CancellationError()") } == 2)
     }
-
-    @Test func `All requests of a client are cancelled and later ones are not`() async throws {
-        let folder = try TemporaryDirectory()
-        let server = try RawServer.closing { request, connection in
-            if request.target == "/later" { return try connection.respond(text: "hello") }
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning")
-            connection.waitForEnd()
-        }
-        let client = NetworkClient()
-        let stream = try await client.bytes(route(server))
-        let works = [
-            Task { _ = try await client.send(route(server)) },
-            Task { _ = try await client.download(route(server), to: folder.url.appending(path: "file")) },
-            Task { _ = try await client.start(route(server)).response },
-            Task { for try await _ in stream {} },
-        ]
-        #expect(await eventually { server.requests.count == 4 })
-        client.cancelAllRequests()
-        for work in works { await #expect(throws: CancellationError.self) { try await work.value } }
-        #expect(try await client.send(route(server, .get("later"))).string() == "hello")
-    }
 }

@@ -33,8 +33,8 @@ import TestSupport
     }
 
     /// Calls a function with each request that begins.
-    private func observe(_ body: @escaping @Sendable (NetworkTask) -> Void) -> any NSObjectProtocol {
-        center.addObserver(forName: .indicatorTaskDidResume, object: nil, queue: nil) { notification in
+    private func observe(_ body: @escaping @Sendable (NetworkTask) -> Void) {
+        _ = center.addObserver(forName: .indicatorTaskDidResume, object: nil, queue: nil) { notification in
             if let task = notification.object as? NetworkTask { body(task) }
         }
     }
@@ -43,8 +43,7 @@ import TestSupport
     func `An observer can cancel a request when it begins`(_ kind: Kind) async throws {
         let server = try RawServer.silent()
         let recorder = NotificationRecorder(center)
-        let token = observe { $0.cancel() }
-        defer { center.removeObserver(token) }
+        observe { $0.cancel() }
         await #expect(throws: CancellationError.self) { try await request(kind, route(server)) }
         #expect(recorder.names == ["Resume", "Complete"])
         #expect(try folder.names() == [])
@@ -58,11 +57,10 @@ import TestSupport
             try connection.send("HTTP/1.1 \(status)\r\nContent-Length: 4\r\n\r\nbody")
         }
         let outcomes = Locked<[ActivityOutcome?]>([])
-        let token = center.addObserver(forName: .indicatorTaskDidComplete, object: nil, queue: nil) { notification in
+        _ = center.addObserver(forName: .indicatorTaskDidComplete, object: nil, queue: nil) { notification in
             let outcome = notification.userInfo?[TaskNotifications.outcomeKey] as? ActivityOutcome
             outcomes.withLock { $0.append(outcome) }
         }
-        defer { center.removeObserver(token) }
         // The page of an error is not what was requested, so it is no amount of work.
         let received = Locked<Int64>(0)
         let count: @Sendable (TransferProgress) -> Void = { progress in
@@ -82,21 +80,38 @@ import TestSupport
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases, [false, true])
-    func `A task of an observer can be cancelled`(_ kind: Kind, _ hasHead: Bool) async throws {
+    func `A task of an observer can be cancelled also while it is suspended`(_ kind: Kind, _ hasHead: Bool) async throws
+    {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning"
         let server = try RawServer.silent(after: hasHead ? head : "")
         let recorder = NotificationRecorder(center)
         let task = Locked<NetworkTask?>(nil)
-        let token = observe { resumed in task.withLock { $0 = resumed } }
-        defer { center.removeObserver(token) }
+        observe { resumed in task.withLock { $0 = resumed } }
         let work = Task { try await request(kind, route(server)) }
         #expect(await eventually { server.requests.count == 1 })
         let resumed = try #require(task.withLock { $0 })
-        if hasHead { #expect(await eventually { resumed.progress.bytesReceived == 9 }) }
+        if hasHead {
+            #expect(await eventually { resumed.progress.bytesReceived == 9 })
+            resumed.suspend()
+        }
         resumed.cancel()
         await #expect(throws: CancellationError.self) { try await work.value }
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(recorder.names == (hasHead ? ["Resume", "Suspend", "Complete"] : ["Resume", "Complete"]))
         #expect(await eventually { !server.isConnected })
+        #expect(try folder.names() == [])
+    }
+
+    @Test func `All requests of a client are cancelled and later ones are not`() async throws {
+        let server = try RawServer.closing { request, connection in
+            if request.target == "/later" { return try connection.respond(text: "hello") }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning")
+            connection.waitForEnd()
+        }
+        let works = Kind.allCases.map { kind in Task { try await request(kind, route(server)) } }
+        #expect(await eventually { server.requests.count == works.count })
+        client.cancelAllRequests()
+        for work in works { await #expect(throws: CancellationError.self) { try await work.value } }
+        for kind in Kind.allCases { try await request(kind, route(server, .get("later"))) }
     }
 
     @TaskLocal private static var value = 0
@@ -105,8 +120,7 @@ import TestSupport
     func `Observers of the beginning see the callers task local values`(_ kind: Kind) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
         let seen = Locked(0)
-        let token = observe { _ in seen.withLock { $0 = Self.value } }
-        defer { center.removeObserver(token) }
+        observe { _ in seen.withLock { $0 = Self.value } }
         try await Self.$value.withValue(7) { try await request(kind, route(server)) }
         #expect(seen.withLock { $0 } == 7)
     }

@@ -4,9 +4,11 @@ import TestSupport
 @Suite struct NetworkTaskTests {
     private let recorder = NotificationRecorder()
 
-    private func client(retry: RequestRetry = .never, connections: Int = 6) -> NetworkClient {
-        let options = NetworkClient.Options { $0.maximumConnectionsPerHost = connections }
-        return NetworkClient(retry: retry, options: options, notificationCenter: recorder.center)
+    private func client(connections: Int = 6) -> NetworkClient {
+        NetworkClient(
+            options: .init { $0.maximumConnectionsPerHost = connections },
+            notificationCenter: recorder.center
+        )
     }
 
     /// Waits for exactly these notifications: their names without the common prefix.
@@ -14,26 +16,31 @@ import TestSupport
         await expectEventually("\(recorder.names)", at: location) { recorder.names == names }
     }
 
-    @Test func `Success is announced once`() async throws {
-        let server = try RawServer.keeping { _, connection in try connection.respond(text: "hello") }
-        #expect(try await client().send(route(server, .get("a b/c"))).string() == "hello")
-        await expectNotifications("Resume", "Complete")
+    @Test func `Each request is announced once`() async throws {
+        let server = try RawServer.closing { request, connection in
+            if request.target == "/silent" { return connection.waitForEnd() }
+            try connection.respond(request.target == "/missing" ? "404 Not Found" : "200 OK", text: "a text")
+        }
+        let stopped = try RawServer { _, _ in false }
+        stopped.stop()
+        let client = client()
+        #expect(try await client.send(route(server, .get("a b/c"))).string() == "a text")
+        let missing = route(server, .get("missing"))
+        for response in [
+            try await refusal { try await client.send(missing) }, try await refusal { try await client.bytes(missing) },
+        ] {
+            #expect((response.status.code, response.headers[.contentLength]) == (404, "6"))
+            #expect(response.data == Data("a text".utf8))
+        }
+        let silent = Endpoint.get("silent").with(\.timeout, .seconds(1))
+        #expect(await failure { try await client.send(route(server, silent)) } == .timedOut)
+        #expect(await failure { try await client.send(route(stopped)) } == .cannotConnect)
+        let nowhere = URLRoute(try #require(URL(string: "http://missing.invalid")))
+        #expect(await failure { try await client.send(nowhere) } == .cannotFindHost)
+        let names = (0..<6).flatMap { _ in ["Resume", "Complete"] }
+        await expectEventually("\(recorder.names)") { recorder.names == names }
         #expect(recorder.all[0].label == "GET /a b/c")
         #expect(recorder.all[0].task != nil && recorder.all[0].task == recorder.all[1].task)
-    }
-
-    @Test(arguments: [false, true]) func `An error status is announced once`(isStream: Bool) async throws {
-        let server = try RawServer.closing { _, connection in
-            try connection.respond("404 Not Found", text: "no such thing")
-        }
-        let failure = try await refusal {
-            if isStream { _ = try await client().bytes(route(server)) }
-            _ = try await client().send(route(server))
-        }
-        #expect(failure.status == 404)
-        #expect(failure.headers[.contentLength] == "13")
-        #expect(failure.data == Data("no such thing".utf8))
-        await expectNotifications("Resume", "Complete")
     }
 
     @Test(arguments: [("no such thing", ": no such thing"), (" <!DOCTYPE html><h1>Not found</h1>", "")])
@@ -41,22 +48,6 @@ import TestSupport
         let server = try RawServer.closing { _, connection in try connection.respond("404 Not Found", text: body) }
         let error = await thrown { try await client().send(route(server)) }
         #expect(error.map { "\($0)".hasSuffix("status 404\(excerpt)") } == true, "\(error as Any)")
-    }
-
-    @Test func `A refused connection is announced once`() async throws {
-        let server = try RawServer { _, _ in false }
-        server.stop()
-        #expect(await failure { try await client().send(route(server)) } == .cannotConnect)
-        await expectNotifications("Resume", "Complete")
-        let missing = URLRoute(try #require(URL(string: "http://missing.invalid")))
-        #expect(await failure { try await client().send(missing) } == .cannotFindHost)
-    }
-
-    @Test func `A timeout is announced once`() async throws {
-        let server = try RawServer.silent()
-        let request = Endpoint.get("").with(\.timeout, .seconds(1))
-        #expect(await failure { try await client().send(route(server, request)) } == .timedOut)
-        await expectNotifications("Resume", "Complete")
     }
 
     @Test func `Cancellation before the start is announced as an end only`() async throws {
@@ -114,16 +105,6 @@ import TestSupport
         await expectNotifications("Resume", "Suspend", "Resume", "Complete")
     }
 
-    @Test func `A suspended request can be cancelled`() async throws {
-        let server = try RawServer.silent()
-        let task = client().start(route(server))
-        #expect(await eventually { server.requests.count == 1 })
-        task.suspend()
-        task.cancel()
-        await #expect(throws: CancellationError.self) { try await task.response }
-        await expectNotifications("Resume", "Suspend", "Complete")
-    }
-
     @Test(.timeLimit(.minutes(5))) func `The timeout begins when the request is sent`() async throws {
         let silent = try RawServer.silent()
         let other = try RawServer.silent()
@@ -167,18 +148,6 @@ import TestSupport
         for (number, task) in tasks.enumerated() { #expect(try await task.response.string() == "/\(number)") }
         #expect(hung.requests.count == 2)
         for task in stuck { task.cancel() }
-    }
-
-    @Test func `Retries are announced as one request, which waits before each`() async throws {
-        let count = Counter()
-        let server = try RawServer.closing { _, connection in
-            try connection.respond(count.next() < 3 ? "503 Service Unavailable" : "200 OK", text: "at last")
-        }
-        let client = client(retry: .init(initialDelay: .milliseconds(1)))
-        #expect(try await client.send(route(server)).string() == "at last")
-        await expectNotifications("Resume", "Complete")
-        // What is not posted before the next progress is part of that.
-        #expect(recorder.waits.first == true && recorder.waits.last == false)
     }
 
     @Test func `The indicator shows the fraction of an upload`() async throws {
@@ -228,32 +197,6 @@ import TestSupport
         #expect(indicator.activityCount == 0)
     }
 
-    @Test func `A thousand concurrent requests are answered`() async throws {
-        let server = try RawServer.keeping { request, connection in try connection.respond(text: request.target) }
-        let backend = InMemoryBackend()
-        let indicator = IndicatorManager(
-            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .seconds(1)),
-            backends: [backend]
-        )
-        indicator.observe(.indicator, in: recorder.center)
-        let client = client()
-        let answers = try await withThrowingTaskGroup(of: String.self) { group in
-            for number in 0..<1000 {
-                group.addTask { try await client.send(route(server, .get("\(number)"))).string() }
-            }
-            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
-        }
-        #expect(answers == Set((0..<1000).map { "/\($0)" }))
-        #expect(indicator.activityCount == 0)
-        #expect(recorder.names.count { $0 == "Resume" } == 1000)
-        #expect(recorder.names.count { $0 == "Complete" } == 1000)
-        #expect(await eventually { !indicator.isVisible })
-        await indicator.shutdown()
-        let shown = backend.snapshots.map(\.isVisible)
-        #expect(shown.last == false)
-        #expect(zip([false] + shown, shown).count { !$0 && $1 } == 1)
-    }
-
     /// The server answers only when each connection has a request, or the last requests have arrived. It waits for ever
     /// if a request is forgotten although there is an idle connection for it.
     @Test(.timeLimit(.minutes(5)), arguments: [4, 6, 8])
@@ -289,5 +232,6 @@ import TestSupport
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
         #expect(answers == Set((0..<500).map { "/\($0)" }))
+        for name in ["Resume", "Complete"] { #expect(recorder.names.count { $0 == name } == 500) }
     }
 }

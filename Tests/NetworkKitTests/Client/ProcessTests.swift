@@ -52,14 +52,6 @@ import TestSupport
         #expect(peak - small < 20 * 1000 * Self.factor, "\(peak) kB, and \(small) kB for a small response")
     }
 
-    @Test(.needs(.mounts)) func `A full disk is an error and leaves nothing`() async throws {
-        let server = try server(bytes: 8 << 20)
-        let probe = [try Command.built("test-probe"), "network", "download"]
-        let download = probe + [server.url.absoluteString, folder.appending("file.bin")]
-        let result = try await SmallDisk.run(download, size: "1m", over: folder.path)
-        #expect(result.output.contains("No space left on device; left: []"), "\(result.output)\(result.error)")
-    }
-
     @Test(.timeLimit(.minutes(5))) func `The thread of a released client ends`() async throws {
         let server = try RawServer.silent()
         #expect(try await probe("abandon", server.url.absoluteString, "30").result == "ended")

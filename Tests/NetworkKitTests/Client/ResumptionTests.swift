@@ -2,7 +2,7 @@ import TestSupport
 
 @testable import NetworkKit
 
-/// Downloads that continue the part of an earlier call, or of another process.
+/// Downloads that continue the part of an earlier attempt, of an earlier call, or of another process.
 @Suite struct ResumptionTests {
     private static let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
     private static let names = (part: ".file.bin.part", record: ".file.bin.part.json")
@@ -17,31 +17,103 @@ import TestSupport
         (try? FileManager.default.attributesOfItem(atPath: folder.appending(name))[.size] as? NSNumber)?.intValue ?? -1
     }
 
-    /// A server whose first answer stops in the middle: it breaks off, or waits for the end of the connection. The
-    /// others are complete; they follow `If-Range`.
-    private func server(
-        waits: Bool = false,
-        later: String? = nil,
-        part: (@Sendable (Int) -> (fields: [String], body: Data))? = nil
-    ) throws -> RawServer {
+    private func ranges(_ server: RawServer) -> [String?] { server.requests.map { $0.headers["range"] } }
+
+    // MARK: - What the server answers
+
+    /// Sends words: a status, `LENGTH` or a `range/LENGTH`, a tag other than `"x"`, and the body.
+    private static func send(_ answer: Substring, _ connection: RawConnection) throws {
+        var (tag, body) = ("\"x\"", "")
+        var fields = ["Connection: close", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"]
+        let words = answer.split(separator: " ")
+        for word in words.dropFirst() {
+            switch word.split(separator: "=").first {
+            case "length": fields.append("Content-Length: \(word.dropFirst("length=".count))")
+            case "tag": tag = String(word.dropFirst("tag=".count))
+            case _ where word.contains("/"): fields.append("Content-Range: bytes \(word)")
+            default: body = String(word)
+            }
+        }
+        let lines = ["HTTP/1.1 \(words[0]) Status"] + fields + ["ETag: \(tag)", "", body]
+        try connection.send(lines.joined(separator: "\r\n"))
+    }
+
+    /// Downloads, with retries or by more calls, from a server that gives answers, which `|` separates, and then a
+    /// whole one. Returns where the requested ranges began.
+    private func download(_ answers: String, acrossRuns: Bool) async throws -> String {
+        let answers = (answers + "|200 length=10 0123456789").split(separator: "|")
         let count = Counter()
-        let tag = "ETag: \"x\""
+        let server = try RawServer.closing { _, connection in
+            try Self.send(answers[min(count.next(), answers.count) - 1], connection)
+        }
+        let last = Locked(TransferProgress())
+        let retry = RequestRetry(maximumAttempts: acrossRuns ? 1 : 5, initialDelay: .milliseconds(1))
+        for _ in 0..<(acrossRuns ? 5 : 1) where !FileManager.default.fileExists(atPath: target.path) {
+            _ = await thrown {
+                try await NetworkClient(retry: retry).download(route(server), to: target, acrossRuns: acrossRuns) {
+                    progress in last.withLock { $0 = progress }
+                }
+            }
+        }
+        #expect(try folder.names() == ["file.bin"])
+        #expect(try folder.read("file.bin") == "0123456789")
+        #expect(last.withLock { ($0.bytesReceived, $0.bytesToReceive) } == (10, 10))
+        #expect(server.requests.allSatisfy { $0.headers["if-range"] == ($0.headers["range"] == nil ? nil : "\"x\"") })
+        return server.requests.map { $0.headers["range"]?.dropFirst("bytes=".count) ?? "all" }.joined(separator: " ")
+    }
+
+    /// The first answer has four of ten bytes.
+    @Test(
+        arguments: [
+            ("The rest", "206 4-9/10 length=6 456789", "all 4-"),
+            ("A whole body: some servers ignore the range", "200 length=10 0123456789", "all 4-"),
+            ("Another body", "200 length=10 tag=\"y\" 0123456789", "all 4-"),
+            ("Less than the rest", "206 4-5/10 length=2 45|206 6-7/10 67|206 8-9/10 length=2 89", "all 4- 6- 8-"),
+            ("Less than announced", "206 4-9/10 length=9223372036854775807 45|206 6-9/10 length=4 6789", "all 4- 6-"),
+            // From here on, it cannot be used.
+            ("The same tag with another length", "200 length=6 456789", "all 4- all"),
+            ("The same tag without a length", "200 456789", "all 4- 6-"),
+            ("Nothing is left", "416 */4", "all 4- all"),
+            ("No range", "206 456789", "all 4- all"),
+            ("A range of an unknown length", "206 4-9/* 456789", "all 4- all"),
+            ("A range that ends before it begins", "206 4-1/10 456789", "all 4- all"),
+            ("A range that is no number", "206 4-x/10 456789", "all 4- all"),
+            ("A range beyond the end", "206 4-9/5 456789", "all 4- all"),
+            ("A range of another length", "206 4-5/6 45", "all 4- all"),
+            ("More than the range", "206 4-9/10 456789more", "all 4- all"),
+            ("Another range than the body", "206 4-5/10 456789", "all 4- all"),
+            ("A range of another length than the body", "206 4-5/10 length=100 45ZZ", "all 4- all"),
+            ("A part with another tag", "206 4-9/10 tag=\"y\" new789", "all 4- all"),
+            ("A part with a weak tag", "206 4-9/10 tag=W/\"x\" new789", "all 4- all"),
+            ("A part without a tag", "206 4-9/10 tag= 456789", "all 4- all"),
+        ],
+        [false, true]
+    )
+    func `A part is continued with the rest of the same content only`(
+        _ row: (answer: String, words: String, ranges: String),
+        acrossRuns: Bool
+    ) async throws {
+        let ranges = try await download("200 length=10 0123|\(row.words)", acrossRuns: acrossRuns)
+        #expect(ranges == row.ranges, "\(row.answer)")
+    }
+
+    /// Nor is one with a date only.
+    @Test(arguments: ["W/\"x\"", "", "x", "\""], [false, true])
+    func `A part without a strong tag is not continued`(tag: String, acrossRuns: Bool) async throws {
+        let ranges = try await download("200 length=10 tag=\(tag) 0123", acrossRuns: acrossRuns)
+        #expect(ranges == "all all")
+    }
+
+    // MARK: - Later calls
+
+    /// A server whose first answer stops in the middle: it breaks off, or waits for the end of the connection.
+    private func server(waits: Bool = false) throws -> RawServer {
+        let count = Counter()
         return try RawServer.closing { request, connection in
-            let isFirst = count.next() == 1
-            if isFirst {
-                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\(tag)\r\n\r\n")
-                try connection.send(Self.body.prefix(60_000))
-                return waits ? connection.waitForEnd() : ()
-            }
-            let current = later ?? tag
-            guard let start = request.headers["range"].flatMap({ Int($0.dropFirst("bytes=".count).dropLast()) }),
-                part != nil || current.hasSuffix(": \(request.headers["if-range"] ?? "-")")
-            else {
-                return try connection.respond(headers: [current], body: Self.body)
-            }
-            let whole = ["Content-Range: bytes \(start)-99999/100000", current]
-            let rest = part?(start) ?? (fields: whole, body: Self.body.dropFirst(start))
-            try connection.respond("206 Partial Content", headers: rest.fields, body: rest.body)
+            if count.next() > 1 { return try connection.respond(to: request, body: Self.body) }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nETag: \"x\"\r\n\r\n")
+            try connection.send(Self.body.prefix(60_000))
+            if waits { connection.waitForEnd() }
         }
     }
 
@@ -54,21 +126,16 @@ import TestSupport
         #expect(count(Self.names.part) == 60_000)
     }
 
-    private func ranges(_ server: RawServer) -> [String?] { server.requests.map { $0.headers["range"] } }
-
     /// A call that ends with the whole file, after it has continued the part or begun again.
-    @discardableResult
     private func complete(
         _ server: RawServer,
         isContinued: Bool = true,
-        onProgress: (@Sendable (TransferProgress) -> Void)? = nil,
         location: SourceLocation = #_sourceLocation
-    ) async throws -> Int {
-        let response = try await NetworkClient()
-            .download(route(server), to: target, acrossRuns: true, onProgress: onProgress)
+    ) async throws {
+        let response = try await NetworkClient().download(route(server), to: target, acrossRuns: true)
+        #expect(response.status == (isContinued ? 206 : 200), sourceLocation: location)
         #expect(ranges(server) == [nil, isContinued ? "bytes=60000-" : nil], sourceLocation: location)
         #expect(try Data(contentsOf: target) == Self.body, sourceLocation: location)
-        return response.status.code
     }
 
     /// Another process that downloads the file.
@@ -76,37 +143,34 @@ import TestSupport
         try Daemon([try Command.built("test-probe"), "network", "download", server.url.absoluteString, target.path])
     }
 
-    // MARK: - Continued
-
-    @Test func `A later call continues the part`() async throws {
-        let server = try server()
-        try await leavePart(server)
-        #expect(try [folder.mode(Self.names.part), folder.mode(Self.names.record)] == [0o600, 0o600])
-        let reported = Locked<[TransferProgress]>([])
-        let status = try await complete(server) { progress in reported.withLock { $0.append(progress) } }
-        #expect(status == 206)
-        #expect(try folder.names() == ["file.bin"])
-        #expect(reported.withLock { $0.allSatisfy { $0.bytesReceived == 0 || $0.bytesReceived >= 60_000 } })
-        #expect(reported.withLock { $0.last?.bytesReceived } == 100_000)
-    }
-
-    @Test func `The part of a killed process is continued`() async throws {
-        let server = try server(waits: true)
-        let probe = try probe(downloading: server)
-        #expect(await eventually { count(Self.names.part) == 60_000 })
-        await probe.end(SIGKILL)
+    @Test(arguments: ["fails", "is cancelled", "is killed"])
+    func `The part of a call that has ended is continued`(how: String) async throws {
+        let server = try server(waits: how != "fails")
+        switch how {
+        case "fails": try await leavePart(server)
+        case "is killed":
+            let probe = try probe(downloading: server)
+            #expect(await eventually { count(Self.names.part) == 60_000 })
+            await probe.end(SIGKILL)
+        default:
+            let work = Task { try await NetworkClient().download(route(server), to: target, acrossRuns: true) }
+            #expect(await eventually { count(Self.names.part) == 60_000 })
+            work.cancel()
+            await #expect(throws: CancellationError.self) { try await work.value }
+        }
         #expect(try folder.names() == [Self.names.part, Self.names.record])
+        #expect(try [folder.mode(Self.names.part), folder.mode(Self.names.record)] == [0o600, 0o600])
         try await complete(server)
         #expect(try folder.names() == ["file.bin"])
+        // Then it is as a file that any other program creates.
+        try folder.write("", to: "other")
+        #expect(try folder.mode("file.bin") == folder.mode("other"))
     }
 
     @Test(.needs(.mounts))
     func `The part on a full disk is continued when there is space`() async throws {
         let server = try RawServer.closing { request, connection in
-            let start = request.headers["range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
-            let fields = ["ETag: \"x\"", "Content-Range: bytes \(start)-\((4 << 20) - 1)/\(4 << 20)"]
-            let status = start == 0 ? "200 OK" : "206 Partial Content"
-            try connection.respond(status, headers: fields, body: Data(count: (4 << 20) - start))
+            try connection.respond(to: request, body: Data(count: 4 << 20))
         }
         let probe = try Command.built("test-probe")
         let download = "\(probe) network download \(server.url) \(target.path)"
@@ -118,49 +182,6 @@ import TestSupport
         #expect(ranges(server).count == 2 && ranges(server).last??.hasPrefix("bytes=") == true)
     }
 
-    @Test func `A cancelled download is continued`() async throws {
-        let server = try server(waits: true)
-        let target = target
-        let work = Task { try await NetworkClient().download(route(server), to: target, acrossRuns: true) }
-        #expect(await eventually { count(Self.names.part) == 60_000 })
-        work.cancel()
-        await #expect(throws: CancellationError.self) { try await work.value }
-        #expect(try folder.names() == [Self.names.part, Self.names.record])
-        try await complete(server)
-    }
-
-    // MARK: - Begun again
-
-    @Test func `A changed file begins again`() async throws {
-        let server = try server(later: "ETag: \"y\"")
-        try await leavePart(server)
-        #expect(try await complete(server) == 200)
-        #expect(try folder.names() == ["file.bin"])
-    }
-
-    /// It ignores the range, and sends the rest, or a rest without a length.
-    @Test(arguments: [true, false])
-    func `The same tag with another length is not the content`(_ hasLength: Bool) async throws {
-        let count = Counter()
-        let server = try RawServer.closing { request, connection in
-            let tag = "ETag: \"x\""
-            switch (count.next(), hasLength) {
-            case (1, _):
-                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\(tag)\r\n\r\n")
-                try connection.send(Self.body.prefix(60_000))
-            case (2, true): try connection.respond(headers: [tag], body: Self.body.dropFirst(60_000))
-            case (2, false):
-                try connection.send(Data("HTTP/1.0 200 OK\r\n\(tag)\r\n\r\n".utf8) + Self.body.dropFirst(60_000))
-            default: try connection.respond(headers: [tag], body: Self.body)
-            }
-        }
-        try await leavePart(server)
-        let retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
-        _ = try await NetworkClient(retry: retry).download(route(server), to: target, acrossRuns: true)
-        #expect(try Data(contentsOf: target) == Self.body)
-        #expect(ranges(server).prefix(2) == [nil, "bytes=60000-"])
-    }
-
     @Test(arguments: [
         Endpoint.get("other"), .get("", query: ["a": 1]), .get("", headers: [.acceptLanguage: "de"]),
         .get("", headers: [.range: "bytes=0-"]), .post("", body: .none),
@@ -169,10 +190,10 @@ import TestSupport
     func `The part of another request is not continued`(request: Endpoint) async throws {
         let server = try server()
         try await leavePart(server)
-        let response = try? await NetworkClient().download(route(server, request), to: target, acrossRuns: true)
+        let response = try await NetworkClient().download(route(server, request), to: target, acrossRuns: true)
         #expect(server.requests.last?.headers["if-range"] == nil)
-        #expect(response?.status != 206)
-        if response != nil { #expect(try Data(contentsOf: target) == Self.body) }
+        #expect(response.status == 200)
+        #expect(try Data(contentsOf: target) == Self.body)
     }
 
     /// A strong tag belongs to one resource.
@@ -242,7 +263,7 @@ import TestSupport
         let second = try RawServer.closing { _, connection in try connection.respond(text: "second") }
         for acrossRuns in [true, false] {
             _ = try await NetworkClient().download(route(second), to: target, acrossRuns: acrossRuns)
-            #expect(try String(contentsOf: target, encoding: .utf8) == "second")
+            #expect(try folder.read("file.bin") == "second")
             #expect(try folder.names() == [Self.names.part, Self.names.record, "file.bin"])
         }
         mayEnd.raise()
@@ -267,6 +288,6 @@ import TestSupport
         // What has been moved into place is not a part.
         #expect(PartialFile(partOf: target)?.count == 0)
         withExtendedLifetime((first, second)) {}
-        #expect(try String(contentsOf: target, encoding: .utf8) == "whole")
+        #expect(try folder.read("file.bin") == "whole")
     }
 }

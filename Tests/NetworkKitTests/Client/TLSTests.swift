@@ -16,17 +16,6 @@ import TestSupport
     /// The numbers of the connections that the server has logged.
     private var connections: Set<Substring> { Set(server.output.matches(of: /\[id=([0-9]+)\]/).map(\.1)) }
 
-    @Test func `An untrusted certificate is an error`() async throws {
-        #expect(await failure { try await NetworkClient().send(URLRoute(url)) } == .insecure)
-    }
-
-    @Test func `Authorities that cannot be read are an error`() async throws {
-        let missing = folder.url.appending(path: "missing.pem")
-        let client = NetworkClient(options: .init { $0.certificateAuthorities = missing })
-        let error = await thrown { try await client.send(URLRoute(url)) }
-        #expect(kind(of: error) == .insecure && "\(error as Any)".contains("missing.pem"), "\(error as Any)")
-    }
-
     @Test("Requests use HTTP/2") func requestsUseHTTP2() async throws {
         let client = files.client()
         #expect(try await client.send(URLRoute(url)).string() == "found")
@@ -83,15 +72,5 @@ import TestSupport
         }
         #expect(texts == Array(repeating: "found", count: 100))
         #expect(connections.count == 1)
-    }
-
-    @Test func `A server that dies in the middle is an error`() async throws {
-        let client = files.client()
-        // More than all buffers hold.
-        #expect(truncate(try folder.write("", to: "huge"), 1 << 30) == 0)
-        let error = await thrown {
-            for try await _ in try await client.bytes(URLRoute(url, .get("huge"))) { kill(server.processID, SIGKILL) }
-        }
-        #expect(kind(of: error) != nil, "\(error as Any)")
     }
 }

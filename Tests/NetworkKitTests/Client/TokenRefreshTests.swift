@@ -3,74 +3,59 @@ import TestSupport
 @testable import NetworkKit
 
 @Suite(.timeLimit(.minutes(5))) struct TokenRefreshTests {
-    /// A server that accepts one token.
+    /// What the server's threads and the refresh share.
     private final class Service: Sendable {
-        /// What the server's threads and the refresh share.
-        final class Shared: Sendable {
-            let token = Locked("new")
-            let refreshes = Locked(0)
-            /// How many requests arrive before any of them is rejected: a request that begins later waits for the new
-            /// token, and is never sent with the old one.
-            let together = Locked(1)
-            let rejected = Locked(0)
-        }
+        let token = Locked("new")
+        let refreshes = Counter()
+        /// How many requests arrive before any of them is rejected: a request that begins later waits for the new
+        /// token, and is never sent with the old one.
+        let together = Locked(1)
+        let rejected = Counter()
+    }
 
-        private let shared = Shared()
-        let server: RawServer
+    private let service = Service()
+    /// Accepts one token.
+    private let server: RawServer
 
-        init() throws {
-            let shared = shared
-            server = try RawServer.closing { request, connection in
-                let isAccepted = request.headers["authorization"] == "Bearer \(shared.token.withLock { $0 })"
-                if request.target == "/other" {
-                    try connection.respond("302 Found", headers: ["Location: http://localhost:1/"])
-                } else if request.target == "/processed" {
-                    try connection.respond("303 See Other", headers: ["Location: /processed/1"])
-                } else if isAccepted || request.target == "/open" {
-                    try connection.respond(body: request.body)
-                } else {
-                    shared.rejected.withLock { $0 += 1 }
-                    waitUntil { shared.rejected.withLock { $0 } >= shared.together.withLock { $0 } }
-                    try connection.respond("401 Unauthorized", text: "no")
-                }
+    init() throws {
+        server = try RawServer.closing { [service] request, connection in
+            let isAccepted = request.headers["authorization"] == "Bearer \(service.token.withLock(\.self))"
+            switch request.target {
+            case "/other": try connection.respond("302 Found", headers: ["Location: http://localhost:1/"])
+            case "/processed": try connection.respond("303 See Other", headers: ["Location: /processed/1"])
+            case _ where isAccepted || request.target == "/open": try connection.respond(body: request.body)
+            default:
+                _ = service.rejected.next()
+                waitUntil { service.rejected.current >= service.together.withLock(\.self) }
+                try connection.respond("401 Unauthorized", text: "no")
             }
-        }
-
-        /// A client that begins with an old token.
-        func client(
-            _ first: String? = "old",
-            refresh: @escaping @Sendable (String?) async throws -> String
-        ) -> NetworkClient {
-            let options = NetworkClient.Options { $0.maximumConnectionsPerHost = 100 }
-            let counted: @Sendable (String?) async throws -> String = { [shared] rejected in
-                shared.refreshes.withLock { $0 += 1 }
-                return try await refresh(rejected)
-            }
-            return NetworkClient(interceptors: [.refreshedToken(first, refresh: counted)], options: options)
-        }
-
-        var refreshes: Int { shared.refreshes.withLock { $0 } }
-
-        func rejectTogether(_ count: Int) { shared.together.withLock { $0 = count } }
-
-        func accept(_ token: String) { shared.token.withLock { $0 = token } }
-
-        func requests(_ authorization: String?) -> Int {
-            server.requests.count { $0.headers["authorization"] == authorization.map { "Bearer \($0)" } }
         }
     }
 
-    private let service: Service
+    /// A client that begins with an old token.
+    private func client(
+        _ first: String? = "old",
+        refresh: @escaping @Sendable (String?) async throws -> String
+    ) -> NetworkClient {
+        let options = NetworkClient.Options { $0.maximumConnectionsPerHost = 100 }
+        let counted: @Sendable (String?) async throws -> String = { [service] rejected in
+            _ = service.refreshes.next()
+            return try await refresh(rejected)
+        }
+        return NetworkClient(interceptors: [.refreshedToken(first, refresh: counted)], options: options)
+    }
 
-    init() throws { service = try Service() }
+    private func requests(_ authorization: String?) -> Int {
+        server.requests.count { $0.headers["authorization"] == authorization.map { "Bearer \($0)" } }
+    }
 
     private func post(_ text: String) -> URLRoute {
-        route(service.server, .post("post", body: .data(Data(text.utf8))))
+        route(server, .post("post", body: .data(Data(text.utf8))))
     }
 
     @Test func `A rejected token is refreshed once for all requests and they are sent again`() async throws {
-        service.rejectTogether(50)
-        let client = service.client { rejected in
+        service.together.withLock { $0 = 50 }
+        let client = client { rejected in
             #expect(rejected == "old")
             return "new"
         }
@@ -79,28 +64,28 @@ import TestSupport
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
         #expect(texts == Set((0..<50).map { "\($0)" }))
-        #expect(service.refreshes == 1)
-        #expect(service.requests("old") == 50)
-        #expect(service.requests("new") == 50)
+        #expect(service.refreshes.current == 1)
+        #expect(requests("old") == 50)
+        #expect(requests("new") == 50)
     }
 
     @Test func `Requests wait for the first token`() async throws {
-        let client = service.client(nil) { rejected in
+        let client = client(nil) { rejected in
             #expect(rejected == nil)
             return "new"
         }
         #expect(try await client.send(post("hello")).string() == "hello")
-        #expect(service.server.requests.count == 1)
+        #expect(server.requests.count == 1)
     }
 
     @Test func `Streams and downloads are sent again`() async throws {
         let folder = try TemporaryDirectory()
-        let client = service.client { _ in "new" }
+        let client = client { _ in "new" }
         var text = Data()
         for try await piece in try await client.bytes(post("stream")) { text += piece }
         #expect(text == Data("stream".utf8))
-        service.accept("newer")
-        let other = service.client("new") { _ in "newer" }
+        service.token.withLock { $0 = "newer" }
+        let other = self.client("new") { _ in "newer" }
         let file = folder.url.appending(path: "file")
         _ = try await other.download(post("file"), to: file)
         #expect(try Data(contentsOf: file) == Data("file".utf8))
@@ -109,9 +94,9 @@ import TestSupport
     struct NoToken: Error {}
 
     @Test func `A failed refresh fails all waiting requests and the next one tries again`() async throws {
-        service.rejectTogether(5)
+        service.together.withLock { $0 = 5 }
         let mayEnd = Flag()
-        let client = service.client { _ in
+        let client = client { _ in
             if !mayEnd.isRaised { throw NoToken() }
             return "new"
         }
@@ -121,61 +106,59 @@ import TestSupport
         }
         #expect(errors.allSatisfy { $0 is NoToken })
         // Some may have got their response after the refresh had failed.
-        #expect((1...5).contains(service.refreshes))
+        #expect((1...5).contains(service.refreshes.current))
         mayEnd.raise()
         #expect(try await client.send(post("hello")).string() == "hello")
     }
 
     @Test func `A request is sent only once more when new tokens are rejected too`() async throws {
-        let service = service
-        let client = service.client { _ in "wrong \(service.refreshes)" }
+        let client = client { [service] _ in "wrong \(service.refreshes.current)" }
         for count in 1...3 {
             #expect(try await refusal { try await client.send(post("")) }.status == .unauthorized)
-            #expect(service.refreshes == count)
-            #expect(service.server.requests.count == 2 * count)
+            #expect(service.refreshes.current == count)
+            #expect(server.requests.count == 2 * count)
         }
     }
 
     @Test func `A refresh through the same client does not wait for itself`() async throws {
-        let service = service
         let shared = Locked<NetworkClient?>(nil)
-        let client = service.client { _ in
+        let client = client { [self] _ in
             let client = try #require(shared.withLock { $0 })
             // Rejected, and still no refresh of the refresh.
             _ = await thrown { try await client.send(post("")) }
-            let open = route(service.server, .post("open", body: .data(Data("new".utf8))))
+            let open = route(server, .post("open", body: .data(Data("new".utf8))))
             return try await client.send(open).string()
         }
         shared.withLock { $0 = client }
         defer { shared.withLock { $0 = nil } }
         #expect(try await client.send(post("hello")).string() == "hello")
-        #expect(service.refreshes == 1)
-        #expect(service.requests(nil) == 2)
+        #expect(service.refreshes.current == 1)
+        #expect(requests(nil) == 2)
     }
 
     @Test func `A waiting request can be cancelled without the refresh`() async throws {
         let mayEnd = Flag()
-        service.rejectTogether(2)
-        let client = service.client { _ in
+        service.together.withLock { $0 = 2 }
+        let client = client { _ in
             #expect(await eventually { mayEnd.isRaised })
             return "new"
         }
         let works = (0..<2).map { _ in Task { try await client.send(post("hello")).string() } }
-        #expect(await eventually { service.refreshes == 1 })
+        #expect(await eventually { service.refreshes.current == 1 })
         works[0].cancel()
         await #expect(throws: CancellationError.self) { try await works[0].value }
         mayEnd.raise()
         #expect(try await works[1].value == "hello")
-        #expect(service.refreshes == 1)
+        #expect(service.refreshes.current == 1)
     }
 
     @Test func `Only a response to the token refreshes it`() async throws {
-        let client = service.client { _ in "new" }
+        let client = client { _ in "new" }
         let own = Endpoint.get("", headers: [.authorization: "Bearer own"])
         for request in [own, .get("other"), .post("processed")] {
-            _ = await thrown { try await client.send(route(service.server, request)) }
+            _ = await thrown { try await client.send(route(server, request)) }
         }
-        #expect(service.server.requests.suffix(2).map(\.target) == ["/processed", "/processed/1"])
-        #expect(service.refreshes == 0)
+        #expect(server.requests.suffix(2).map(\.target) == ["/processed", "/processed/1"])
+        #expect(service.refreshes.current == 0)
     }
 }

@@ -11,14 +11,14 @@ import TestSupport
         rgba: Data([255, 0, 0, 255, 0, 255, 0, 255, 0, 0, 255, 255, 255, 255, 255, 128, 0, 0, 0, 0, 10, 20, 30, 40])
     )!
 
-    /// Creates an image of noise, which does not compress, in another format (apt-get install imagemagick).
+    /// Creates an image of noise, which does not compress, in another format.
     private static func convert(to format: String, arguments: [String] = []) async throws -> Data {
         let folder = try TemporaryDirectory()
-        let target = folder.url.appending(path: "image.\(format)")
-        _ = try await Python.run(
-            "import subprocess, sys; subprocess.run(\(["convert", "-size", "64x48", "xc:gray", "-seed", "1", "+noise", "Random"] + arguments + [target.path]), check=True)"
-        )
-        return try Data(contentsOf: target)
+        let file = folder.appending("image.\(format)")
+        let noise = ["-size", "64x48", "xc:gray", "-seed", "1", "+noise", "Random"] + arguments + [file]
+        let result = try await Command.run("convert", noise, package: "imagemagick")
+        #expect(result.status == 0, "\(result.error)")
+        return try Data(contentsOf: URL(filePath: file))
     }
 
     @Test func `Pixels survive a round trip`() throws {
@@ -29,16 +29,6 @@ import TestSupport
         let file = folder.url.appending(path: "icon.png")
         try image.writePNG(to: file)
         #expect(try DecodedImage(decoding: Data(contentsOf: file)) == image)
-    }
-
-    @Test func `A PNG of another program is decoded`() throws {
-        // One red pixel, 8-bit RGB.
-        let text = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQI12P4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
-        let png = try #require(Data(base64Encoded: text))
-        let image = try DecodedImage(decoding: png)
-        #expect((image.width, image.height, image.channels) == (1, 1, 3))
-        #expect(image.rgba.count == 4)
-        #expect(image.rgba[3] == 255)
     }
 
     /// A loader of another format claims the beginning of every BMP, and would be the first to be asked.
@@ -85,7 +75,7 @@ import TestSupport
         #expect(try picture.jpegData(quality: Double.nan).starts(with: [0xFF, 0xD8]))
         let image = try DecodedImage(decoding: large)
         #expect((image.width, image.height, image.channels) == (64, 48, 3))
-        #expect(image.rgba[0] > 200 && image.rgba[2] < 50)
+        #expect(image.rgba[0] > 200 && image.rgba[2] < 50 && image.rgba[3] == 255)
         // Orientation 6: the top is at the right.
         let entry: [UInt8] = [1, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0]
         let exif = Data("Exif\0\0MM\0*".utf8) + [0, 0, 0, 8, 0, 1] + entry
@@ -109,13 +99,13 @@ import TestSupport
         }
     }
 
-    @Test(.needs(.images)) func `Malformed images are errors`() async throws {
-        #expect(throws: ImageError.self) { try DecodedImage(decoding: Data()) }
-        #expect(throws: ImageError.self) { try DecodedImage(decoding: Data("hello, this is no image".utf8)) }
-        #expect(throws: ImageError.self) { try DecodedImage(decoding: Data(repeating: 0xFF, count: 10_000)) }
-        var damaged = try await Self.convert(to: "png")
-        damaged[damaged.count / 2] ^= 0xFF
-        #expect(throws: ImageError.self) { try DecodedImage(decoding: damaged) }
+    @Test func `What is no image, or an SVG, is not decoded`() {
+        for text in ["hello", "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'></svg>"] {
+            #expect(throws: ImageError.unreadable("it is not a PNG, JPEG, GIF, BMP, ICO, TIFF or WebP")) {
+                try DecodedImage(decoding: Data(text.utf8))
+            }
+        }
+        #expect(throws: ImageError.unreadable("the data is empty")) { try DecodedImage(decoding: Data()) }
     }
 
     @Test(.needs(.images), arguments: 1...5 as ClosedRange<UInt64>)
@@ -130,7 +120,7 @@ import TestSupport
                     let place = Int.random(in: 0..<damaged.count, using: &generator)
                     damaged[place] = .random(in: 0...255, using: &generator)
                 }
-                do { _ = try DecodedImage(decoding: damaged, maximumPixels: 1_000_000) } catch { errorCount += 1 }
+                if (try? DecodedImage(decoding: damaged, maximumPixels: 1_000_000)) == nil { errorCount += 1 }
             }
         }
         #expect(errorCount > 0)
@@ -146,21 +136,10 @@ import TestSupport
         }
     }
 
-    @Test(.needs("python3", package: "python3"))
-    func `A decompression bomb is rejected before memory is allocated`() async throws {
-        // 30 000 × 30 000 pixels in a file of some kilobytes.
-        let script = """
-            import base64, struct, sys, zlib
-            def chunk(name, data):
-                return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-            compressor = zlib.compressobj(9)
-            row = bytes(1 + 30000 * 3)
-            rows = b"".join(compressor.compress(row) for _ in range(300)) + compressor.flush()
-            png = b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 30000, 30000, 8, 2, 0, 0, 0))
-            print(base64.b64encode(png + chunk(b"IDAT", rows) + chunk(b"IEND", b"")).decode())
-            """
-        let text = try await Python.run(script)
-        let bomb = try #require(Data(base64Encoded: text.trimmingCharacters(in: .whitespacesAndNewlines)))
+    @Test func `A decompression bomb is rejected before memory is allocated`() throws {
+        // A PNG of 30 000 × 30 000 pixels, of which none follows.
+        let text = "iVBORw0KGgoAAAANSUhEUgAAdTAAAHUwCAIAAADpRW/tAAAACElEQVR4nAMAAAAAAUgGidIAAAAASUVORK5CYII="
+        let bomb = try #require(Data(base64Encoded: text))
         let limit = DecodedImage.defaultMaximumPixels
         #expect(throws: ImageError.tooLarge(width: 30_000, height: 30_000, maximumPixels: limit)) {
             try DecodedImage(decoding: bomb)
@@ -187,13 +166,6 @@ import TestSupport
             try DecodedImage(decoding: Data("RIFF\u{10}\0\0\0WEBPVP8 ".utf8) + Data(count: 1000))
         }
         #expect("\(error as Any)".contains("apt-get install webp-pixbuf-loader"), "\(error as Any)")
-    }
-
-    @Test func `An SVG is not decoded`() {
-        let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'><rect width='9' height='9'/></svg>"
-        #expect(throws: ImageError.unreadable("it is not a PNG, JPEG, GIF, BMP, ICO, TIFF or WebP")) {
-            try DecodedImage(decoding: Data(svg.utf8))
-        }
     }
 
     @Test(.needs(.images)) func `Decoding has a time limit`() async throws {
@@ -236,32 +208,3 @@ import TestSupport
         #expect(isFound)
     }
 }
-
-#if DBus
-/// An image as the icon of a notification on a real notification server.
-@Suite struct NotificationIconTests {
-    /// Shows and closes a notification with an icon. Returns the file that the server used, and its warnings.
-    private func show(icon: URL) async throws -> (file: String, call: NotifyMonitor.Call?, complaints: String) {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let probe = try await DesktopProbe("notification", "icon=\(icon.path)", bus: bus)
-        #expect(try await probe.backend("desktopNotification", is: "running"))
-        try await probe.tell("begin", "Fetching")
-        #expect(try await eventually { try await server.displayedCount == 1 })
-        try await probe.tell("end")
-        #expect(try await eventually { try await server.historyCount == 1 })
-        return (try await server.history("icon_path")[0], monitor.shown.first, server.complaints)
-    }
-
-    @Test(.needs(.notifications)) func `A PNG file is used as the icon`() async throws {
-        let folder = try TemporaryDirectory()
-        let picture = DecodedImage(width: 32, height: 32, rgba: Data(repeating: 0x7F, count: 32 * 32 * 4))
-        let file = folder.url.appending(path: "an icon, 100 % ä.png")
-        try #require(picture).writePNG(to: file)
-        let shown = try await show(icon: file)
-        #expect(shown.call?.icon == file.absoluteString)
-        #expect(shown.file == file.path)
-        #expect(!shown.complaints.lowercased().contains("image"), "\(shown.complaints)")
-        #expect(!shown.complaints.lowercased().contains("icon"), "\(shown.complaints)")
-    }
-}
-#endif

@@ -17,10 +17,10 @@ import TestSupport
     @Test func `A form is exactly these bytes`() throws {
         var form = MultipartForm(boundary: "B")
         form.append("ä", name: "te\"xt")
-        form.append(Data([0, 13, 10]), name: "data", fileName: "a.png")
+        form.append(Data([0, 13, 10]), name: "data", fileName: "a.PNG")
         let lines = [
             "--B", #"Content-Disposition: form-data; name="te\"xt""#, "", "ä", "--B",
-            #"Content-Disposition: form-data; name="data"; filename="a.png""#, "Content-Type: image/png", "",
+            #"Content-Disposition: form-data; name="data"; filename="a.PNG""#, "Content-Type: image/png", "",
             "\0\r\n", "--B--", "",
         ]
         #expect(try body(form) == Data(lines.joined(separator: "\r\n").utf8))
@@ -39,24 +39,20 @@ import TestSupport
         let input = Data("MIME-Version: 1.0\r\nContent-Type: \(form.contentType)\r\n\r\n".utf8) + (try body(form))
         let output = try await Python.run(
             """
-            import sys, json, hashlib, email, email.policy
-            message = email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.HTTP)
-            def text(s): return s.encode("utf-8", "surrogateescape").decode("utf-8")
-            print(json.dumps([", ".join([
-                text(part.get_param("name", header="content-disposition", unquote=True)),
-                text(part.get_filename() or ""), part.get_content_type(), str(len(part.get_payload(decode=True))),
-                hashlib.sha256(part.get_payload(decode=True)).hexdigest()
-            ]) for part in message.iter_parts()]))
+            import email, email.policy, sys
+            sys.stdout.reconfigure(errors="surrogateescape")
+            for part in email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.HTTP).iter_parts():
+                name = part.get_param("name", header="content-disposition", unquote=True)
+                body = part.get_payload(decode=True)
+                print(name, part.get_filename(), part.get_content_type(), len(body), sum(body), sep="|")
             """,
             input: input
         )
-        let hash = "40aff2e9d2d8922e47afd4648e6967497158785fbd1da870e7110266bf944880"
-        let expected =
-            names.map { "\($0), \($0).txt, text/plain, \($0.utf8.count)" }
-            + ["bytes, b.bin, application/x-own, 256, \(hash)", "file, big.bin, application/octet-stream, 1000000"]
-        let parts = try #require(try JSONValue(parsing: output).array)
-        #expect(parts.count == expected.count)
-        for (part, expected) in zip(parts, expected) { #expect(part.string?.hasPrefix(expected) == true) }
+        let texts = names.map { "\($0)|\($0).txt|text/plain|\($0.utf8.count)|\($0.utf8.reduce(0) { $0 + Int($1) })" }
+        let files = [
+            "bytes|b.bin|application/x-own|256|32640", "file|big.bin|application/octet-stream|1000000|42000000",
+        ]
+        #expect(output.split(separator: "\n").map(String.init) == texts + files)
     }
 
     @Test func `Names cannot add fields`() {
@@ -72,10 +68,5 @@ import TestSupport
             form.append(file: URL(filePath: path), name: "f")
             #expect(throws: NetworkError.self) { try form.body() }
         }
-    }
-
-    @Test func `Types follow from path extensions`() {
-        #expect(MIMEType.forPathExtension("PNG") == "image/png")
-        #expect(MIMEType.forPathExtension("") == "application/octet-stream")
     }
 }

@@ -50,7 +50,7 @@ import TestSupport
         for (codes, isRetried) in [([408, 429, 500, 502, 503, 504], true), ([400, 401, 403, 404, 422, 501], false)] {
             for code in codes { #expect((delay(RequestRetry(), status(code)) != nil) == isRetried, "\(code)") }
         }
-        for kind in [TransportFailure.Kind.timedOut, .cannotConnect, .insecure] {
+        for kind in [TransportFailure.Kind.timedOut, .cannotConnect, .incompleteBody, .insecure] {
             #expect((delay(RequestRetry(), failure(kind)) != nil) == (kind != .insecure), "\(kind)")
         }
         #expect(delay(RequestRetry(), NetworkError.tooManyRedirects([Self.url])) == nil)

@@ -32,29 +32,18 @@ import TestSupport
         }
     }
 
-    @Test(.needs("python3", package: "python3")) func `Python decodes nested parameters`() async throws {
+    /// As `parse_qsl` of Python reads them.
+    @Test func `Nested parameters have brackets`() throws {
         let parameters: RouteParameters = [
             "z": 1, "a": ["b": 1, "x": ["y": "ä ö"]], "c": [2, "drei", true], "n": nil, "f": false, "d": 1.5,
         ]
-        let encoded = try parameters.encoded()
         #expect(
-            encoded == "a%5Bb%5D=1&a%5Bx%5D%5By%5D=%C3%A4%20%C3%B6&c%5B%5D=2&c%5B%5D=drei&c%5B%5D=1&d=1.5&f=0&z=1"
+            try parameters.encoded()
+                == "a%5Bb%5D=1&a%5Bx%5D%5By%5D=%C3%A4%20%C3%B6&c%5B%5D=2&c%5B%5D=drei&c%5B%5D=1&d=1.5&f=0&z=1"
         )
-        let read = try await Python.run(
-            "import sys, json; from urllib.parse import parse_qsl; print(json.dumps(parse_qsl(sys.stdin.read(), strict_parsing=True)))",
-            input: Data(encoded.utf8)
-        )
-        let expected: JSONValue = [
-            ["a[b]", "1"], ["a[x][y]", "ä ö"], ["c[]", "2"], ["c[]", "drei"], ["c[]", "1"], ["d", "1.5"], ["f", "0"],
-            ["z", "1"],
-        ]
-        #expect(try JSONValue(parsing: read) == expected)
-    }
-
-    @Test func `Each variant is encoded as it says`() throws {
-        let parameters: RouteParameters = ["a": ["b": [1, nil, 2]], "t": true, "s": " "]
-        #expect(try parameters.encoded(usesBrackets: false) == "a%5Bb%5D=1&a%5Bb%5D=2&s=%20&t=1")
-        #expect(try parameters.encoded() == "a%5Bb%5D%5B%5D=1&a%5Bb%5D%5B%5D=2&s=%20&t=1")
+        let lists: RouteParameters = ["a": ["b": [1, nil, 2]], "t": true, "s": " "]
+        #expect(try lists.encoded(usesBrackets: false) == "a%5Bb%5D=1&a%5Bb%5D=2&s=%20&t=1")
+        #expect(try lists.encoded() == "a%5Bb%5D%5B%5D=1&a%5Bb%5D%5B%5D=2&s=%20&t=1")
     }
 
     @Test func `Anything encodable is encoded`() throws {

@@ -22,15 +22,4 @@ import TestSupport
         #expect(throws: NetworkError.self) { try response("text/plain", [0xFF]).string() }
         #expect(throws: NetworkError.self) { try response("text/plain; charset=klingon", [0x61]).string() }
     }
-
-    @Test func `A body is decoded as JSON`() throws {
-        struct Feed: Decodable, Equatable {
-            var title: String
-        }
-        let body = Array(#"{"title":"t"}"#.utf8)
-        #expect(try response("application/json", body).decode(Feed.self) == Feed(title: "t"))
-        #expect(try response("application/json", body).json().title.string == "t")
-        #expect(throws: DecodingError.self) { try response(nil, Array("[]".utf8)).decode(Feed.self) }
-        #expect(throws: DecodingError.self) { try response(nil, Array("<html>".utf8)).json() }
-    }
 }

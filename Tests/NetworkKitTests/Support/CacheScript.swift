@@ -4,12 +4,14 @@ import TestSupport
 
 /// Requests to a server that numbers its answers, through a cache.
 final class CacheScript {
-    private final class Clock: Sendable {
+    /// What the script changes.
+    private final class State: Sendable {
         let now = Locked(Date(timeIntervalSinceReferenceDate: 1_000_000))
+        let validates = Flag()
+        let status = Locked("200 OK")
     }
 
-    private let clock = Clock()
-    private let validates = Flag()
+    private let state = State()
     private let capacity: Int
     private let freshness: Double
     private let directory: URL?
@@ -18,7 +20,7 @@ final class CacheScript {
     let server: RawServer
 
     /// - Parameters:
-    ///   - fields: those of each answer, or its status.
+    ///   - fields: those of each answer.
     ///   - size: that of each body.
     ///   - capacity: that of the memory, and of the disk.
     init(
@@ -29,17 +31,17 @@ final class CacheScript {
         freshness: Double = 0
     ) throws {
         (self.directory, self.capacity, self.freshness) = (directory, capacity, freshness)
-        let status = fields.first.flatMap { $0.first?.isNumber == true ? $0 : nil }
-        let fields = fields.filter { $0 != status } + (status == nil ? [] : ["Cache-Control: max-age=60"])
         let count = Counter()
-        server = try RawServer.keeping { [validates] request, connection in
+        server = try RawServer.keeping { [state] request, connection in
             let number = "\(count.next())"
             let validators = ["if-none-match", "if-modified-since"].compactMap { request.headers[$0] }
-            if validates.isRaised, fields.contains(where: { field in validators.contains { field.hasSuffix($0) } }) {
+            if state.validates.isRaised,
+                fields.contains(where: { field in validators.contains { field.hasSuffix($0) } })
+            {
                 try connection.send("HTTP/1.1 304 Not Modified\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n")
             } else {
                 let text = number + String(repeating: " ", count: size - number.count)
-                try connection.respond(status ?? "200 OK", headers: fields, text: text)
+                try connection.respond(state.status.withLock(\.self), headers: fields, text: text)
             }
         }
         cache = ResponseCache(directory: nil)
@@ -54,25 +56,27 @@ final class CacheScript {
             diskCapacity: capacity,
             directory: directory,
             defaultFreshness: freshness
-        ) { [clock] in clock.now.withLock(\.self) }
+        ) { [state] in state.now.withLock(\.self) }
         client = NetworkClient(cache: cache, options: .init { $0.keepsCookies = keepsCookies })
     }
 
     /// Runs steps, which are separated by `|`:
     ///
-    /// - `+59`: seconds pass. `304`: from now on, the server confirms what a request has.
+    /// - `+59`: seconds pass. `304`: from now on, the server confirms what a request has. Another status: it answers
+    ///   with it.
     /// - `new`, `cookies`: a new client with a cache in the same folder; one that keeps cookies.
-    /// - A request: `post` or a policy (`only` the cache, the cache or `else` the network, `reload`), the path, and
-    ///   fields, a body or a password. At the end its answer: the number, with `c` from the cache, and `r` if the
-    ///   server has confirmed it; `x` if it is not in the cache.
+    /// - A request: `post` or a policy (`only` the cache, the cache or `else` the network, `reload`, `revalidate`), the
+    ///   path, and fields, a body or a password. At the end its answer: the number, with `c` from the cache, and `r` if
+    ///   the server has confirmed it; `x` if it is not in the cache.
     func run(_ script: String, _ sentence: String = "", location: SourceLocation = #_sourceLocation) async throws {
         for step in script.split(whereSeparator: { "|\n".contains($0) }) {
             let words = step.split(separator: " ")
             switch words.first {
             case nil: continue
-            case "304": validates.raise()
+            case "304": state.validates.raise()
             case "new", "cookies": renew(keepsCookies: words[0] == "cookies")
-            case _ where words[0].hasPrefix("+"): clock.now.withLock { $0 += Double(words[0]) ?? 0 }
+            case let word? where word.hasPrefix("+"): state.now.withLock { $0 += Double(word) ?? 0 }
+            case let word? where Int(word) != nil: state.status.withLock { $0 = "\(word) Status" }
             default:
                 let answer = try await answer(to: request(words.dropLast()))
                 #expect(answer == words[words.count - 1], "\(sentence): \(step)", sourceLocation: location)
@@ -83,6 +87,7 @@ final class CacheScript {
     private func request(_ words: [Substring]) throws -> Endpoint {
         let policies: [Substring: CachePolicy] = [
             "only": .returnCacheDataDontLoad, "else": .returnCacheDataElseLoad, "reload": .reloadIgnoringLocalCacheData,
+            "revalidate": .reloadRevalidatingCacheData,
         ]
         let path = words.first { $0.hasPrefix("/") }?.dropFirst() ?? ""
         var request = Endpoint(words[0] == "post" ? .post : .get, RoutePath(stringLiteral: String(path)))

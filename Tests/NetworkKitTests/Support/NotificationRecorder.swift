@@ -1,9 +1,7 @@
 import TestSupport
 
 /// Records the indicator's notifications, which are posted to a separate notification center.
-final class NotificationRecorder: @unchecked Sendable {
-    // `@unchecked`: the token is only handed back to the notification center.
-
+final class NotificationRecorder: Sendable {
     struct Note: Equatable, Sendable {
         var name: String
         var task: ObjectIdentifier?
@@ -14,11 +12,10 @@ final class NotificationRecorder: @unchecked Sendable {
     private let notes = Locked<[Note]>([])
     private let bytes = Locked<[Int]>([])
     private let waiting = Locked<[Bool]>([])
-    private var token: (any NSObjectProtocol)?
 
     init(_ center: NotificationCenter = NotificationCenter()) {
         self.center = center
-        token = center.addObserver(forName: nil, object: nil, queue: nil) { [weak self] notification in
+        _ = center.addObserver(forName: nil, object: nil, queue: nil) { [weak self] notification in
             let task = (notification.object as AnyObject?).map(ObjectIdentifier.init)
             let label = notification.userInfo?[TaskNotifications.labelKey] as? String
             if let isWaiting = notification.userInfo?[TaskNotifications.waitingKey] as? Bool {
@@ -31,8 +28,6 @@ final class NotificationRecorder: @unchecked Sendable {
             }
         }
     }
-
-    deinit { if let token { center.removeObserver(token) } }
 
     /// The names without their common prefix: `Resume`, `Suspend`, `Complete`.
     var names: [String] { all.map { String($0.name.dropFirst("indicatorTaskDid".count)) } }

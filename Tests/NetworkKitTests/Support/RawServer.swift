@@ -46,16 +46,14 @@ final class RawServer: Sendable {
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = inet_addr(host)
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let port = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> UInt16? in
-                guard bind(listener, address, length) == 0, listen(listener, 1024) == 0,
-                    getsockname(listener, address, &length) == 0
-                else { return nil }
-                return UnsafeRawPointer(address).assumingMemoryBound(to: sockaddr_in.self).pointee.sin_port.bigEndian
+        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(listener, address, length) == 0 && listen(listener, 1024) == 0
+                    && getsockname(listener, address, &length) == 0
             }
         }
-        guard let port else { throw POSIXError(.EADDRINUSE) }
-        url = URL(string: "http://\(host):\(port)")!
+        guard isListening else { throw POSIXError(.EADDRINUSE) }
+        url = URL(string: "http://\(host):\(UInt16(bigEndian: address.sin_port))")!
         self.listener = listener
         // The threads do not need the server, which may be deallocated while they end: the state must have only
         // descriptors that are open, because another socket may get a closed one's number immediately.
@@ -229,13 +227,23 @@ struct RawConnection: Sendable {
         try respond(status, headers: headers, body: Data(text.utf8))
     }
 
+    /// Sends a body with a tag, or the range of it that a download requests to continue.
+    func respond(to request: ReceivedRequest, body: Data) throws {
+        let range = request.headers["if-range"] == "\"x\"" ? request.headers["range"] : nil
+        guard let start = range.flatMap({ Int($0.dropFirst("bytes=".count).dropLast()) }) else {
+            return try respond(headers: ["ETag: \"x\""], body: body)
+        }
+        let fields = ["ETag: \"x\"", "Content-Range: bytes \(start)-\(body.count - 1)/\(body.count)"]
+        try respond("206 Partial Content", headers: fields, body: body.dropFirst(start))
+    }
+
     /// Waits until the other side closes the connection.
     func waitForEnd() {
         var byte: UInt8 = 0
         while recv(descriptor, &byte, 1, 0) > 0 {}
     }
 
-    /// Reads a request, and keeps the first megabyte of its body.
+    /// Reads a request, and keeps the first megabyte of its body, which it leaves if the path is `/unread`.
     func readRequest(_ receive: (Int) -> Void = { _ in }) throws -> ReceivedRequest {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
@@ -251,7 +259,7 @@ struct RawConnection: Sendable {
             headers[pair[0].lowercased()] = pair.count == 2 ? pair[1].trimmingCharacters(in: .whitespaces) : ""
         }
         if headers["expect"]?.lowercased() == "100-continue" { try send("HTTP/1.1 100 Continue\r\n\r\n") }
-        let count = headers["content-length"].flatMap(Int.init) ?? 0
+        let count = first[1] == "/unread" ? 0 : headers["content-length"].flatMap(Int.init) ?? 0
         let body = try readBody(count, receive)
         return ReceivedRequest(
             method: String(first[0]),

@@ -66,23 +66,19 @@ import TestSupport
     }
 
     @Test func `The number of cookies is limited`() async throws {
-        let client = client()
-        let lines = (0..<4000).map { number in
+        func left(_ line: (Int) -> String) async -> [String] {
+            let client = client()
+            await client.addCookies((0..<4000).compactMap { Cookie(rawValue: line($0)) })
+            return await client.cookies().map(\.name)
+        }
+        let names = await left { number in
             let site = number < 2000 ? "big" : "small\(number / 40)"
             return "a\(number % 7).\(site).example\tTRUE\t/\tFALSE\t0\tname\(number)\t1"
         }
-        await client.addCookies(lines.compactMap { Cookie(rawValue: $0) })
-        let left = await Set(client.cookies().map(\.name))
         // Of the site with the most of them, the latest ones.
-        #expect(left == Set((1000..<4000).map { "name\($0)" }), "\(left.count)")
-    }
-
-    /// A client of more sites lost all of its cookies.
-    @Test func `With very many sites some keep none`() async throws {
-        let client = client()
-        let lines = (0..<4000).map { "site\($0).example\tFALSE\t/\tFALSE\t0\tname\t1" }
-        await client.addCookies(lines.compactMap { Cookie(rawValue: $0) })
-        #expect(await client.cookies().count == 3000)
+        #expect(Set(names) == Set((1000..<4000).map { "name\($0)" }), "\(names.count)")
+        // A client of more sites than that lost all of its cookies.
+        #expect(await left { "site\($0).example\tFALSE\t/\tFALSE\t0\tname\t1" }.count == 3000)
     }
 
     @Test(arguments: ["", "ALL", "h\tFALSE\t/\tFALSE\t0\ta", "h\tFALSE\t/\tFALSE\t0\ta\tb\tc"])

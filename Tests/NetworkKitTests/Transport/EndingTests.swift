@@ -34,32 +34,23 @@ import TestSupport
         }
     }
 
-    private func run(
-        _ url: URL,
-        _ way: String,
-        _ environment: [String] = [],
-        in folder: TemporaryDirectory
-    ) async throws -> Command.Result {
-        let probe = try Command.built("test-probe")
-        let environment = environment + ["TMPDIR=\(folder.url.path)", "SWIFT_BACKTRACE=enable=no"]
-        // One that hangs is killed, and its status is 137.
-        let command = ["timeout", "--signal=KILL", "600", probe, "network", "end", url.absoluteString, way]
-        return try await Command.run("env", environment + command)
-    }
-
     private func processesEnd(
         _ url: URL,
         _ way: Way,
         _ environment: [String] = [],
         forget: @escaping @Sendable () -> Void
     ) async throws {
+        // One that hangs is killed, and its status is 137.
+        let command = ["timeout", "--signal=KILL", "600", try Command.built("test-probe"), "network", "end"]
         try await withThrowingTaskGroup { group in
             let workers = 4
             for worker in 0..<workers {
                 group.addTask {
                     for number in stride(from: worker, to: Self.count, by: workers) {
-                        let environment = environment + ["ENDING_NUMBER=\(number)"]
-                        let result = try await run(url, way.rawValue, environment, in: TemporaryDirectory())
+                        let folder = try TemporaryDirectory()
+                        let own = ["ENDING_NUMBER=\(number)", "TMPDIR=\(folder.path)", "SWIFT_BACKTRACE=enable=no"]
+                        let arguments = environment + own + command + [url.absoluteString, way.rawValue]
+                        let result = try await Command.run("env", arguments)
                         #expect(result.status == (way == .signal ? 128 + 15 : 0), "\(result.error)")
                         forget()
                     }
@@ -69,18 +60,12 @@ import TestSupport
         }
     }
 
-    @Test(.timeLimit(limit), arguments: Way.allCases)
-    func `A process ends while its requests use digest`(_ way: Way) async throws {
+    @Test(.timeLimit(limit), arguments: Way.allCases, [false, true])
+    func `A process ends while its requests use digest, or a proxy`(_ way: Way, _ usesProxy: Bool) async throws {
         let server = try server()
-        try await processesEnd(server.url, way, forget: server.forgetRequests)
-    }
-
-    @Test(.timeLimit(limit), arguments: Way.allCases)
-    func `A process ends while its requests use a proxy`(_ way: Way) async throws {
-        let server = try server()
-        let url = try #require(URL(string: "http://host.invalid"))
-        let environment = ["-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(server.url)"]
-        try await processesEnd(url, way, environment, forget: server.forgetRequests)
+        let proxy = ["-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(server.url)"]
+        let url = usesProxy ? try #require(URL(string: "http://host.invalid")) : server.url
+        try await processesEnd(url, way, usesProxy ? proxy : [], forget: server.forgetRequests)
     }
 
     @Test("A process ends while its requests use HTTP/2", .needs(.http2), .timeLimit(limit), arguments: Way.allCases)

@@ -61,7 +61,9 @@ import TestSupport
         let server = try await serve()
         #expect(await error(client(.init(certificateAuthorities: file("ca.pem")))) == nil)
         await isRefused(client(.init(certificateAuthorities: file("ca.pem")), for: "other.example"))
-        await isRefused(client(.init(certificateAuthorities: file("other.pem"))), naming: "other.pem")
+        for name in ["other.pem", "missing.pem"] {
+            await isRefused(client(.init(certificateAuthorities: file(name))), naming: name)
+        }
         await server.end()
     }
 
@@ -72,34 +74,15 @@ import TestSupport
         await server.end()
     }
 
-    /// Answers two requests on its first connection, and has another key for the next ones.
-    private static let changingServer = """
-        import socket, ssl, sys
-        host, port, *files = sys.argv[1:]
-        listener = socket.create_server((host, int(port)))
-        print("ACCEPT")
-        for number in range(3):
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*(files[:2] if number == 0 else files[2:]))
-            try:
-                connection = context.wrap_socket(listener.accept()[0], server_side=True)
-                for _ in range(2):
-                    head = b""
-                    while not head.endswith(b"\\r\\n\\r\\n"):
-                        piece = connection.recv(4096)
-                        if not piece: raise EOFError
-                        head += piece
-                    print("REQUEST", number)
-                    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
-                connection.close()
-            except Exception as error: print("ERROR", error)
-        """
-
     @Test func `A key that changes after a kept connection is an error before the request is sent`() async throws {
-        let files = ["server.pem", "server.key", "client.pem", "client.key"].map { certificates.path($0) }
-        let arguments = ["-u", "-c", Self.changingServer, address.host, "\(address.port)"] + files
-        let server = try Daemon("python3", arguments, package: "python3")
-        #expect(await server.prints("ACCEPT"))
+        let script = """
+            context.load_cert_chain(folder + "/client.pem", folder + "/client.key")
+            for _ in range(2):
+                if connection.recv(65536): print("request", number)
+                connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+            connection.close()
+            """
+        let server = try await TLSServer(serving: script, at: address, certificates)
         let pin = try await hash("server")
         let client = client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: [pin]))
         #expect(await error(client) == nil)
@@ -108,47 +91,32 @@ import TestSupport
         await isRefused(client, naming: pin)
         // Also a connection that is not the first with the other key.
         await isRefused(client, naming: address.host)
-        #expect(server.output.components(separatedBy: "REQUEST 0").count == 3, "\(server.output)")
-        #expect(!server.output.contains("REQUEST 1") && !server.output.contains("REQUEST 2"), "\(server.output)")
-        await server.end()
+        #expect(server.output == ["request 0", "request 0"], "\(server.errors)")
     }
 
     /// Demands Basic, and redirects who has the password.
-    private static let basicServer = """
-        import socket, ssl, sys
-        host, port, certificate, key, target = sys.argv[1:]
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        listener = socket.create_server((host, int(port)))
-        print("ACCEPT")
-        while True:
-            connection = context.wrap_socket(listener.accept()[0], server_side=True)
-            knows = b"Authorization: Basic dTpw\\r\\n" in connection.recv(65536)
-            print("KNOWS" if knows else "ASKS")
-            answer = f"302 Found\\r\\nLocation: {target}" if knows else "401 No\\r\\nWWW-Authenticate: Basic realm=a"
-            connection.sendall(f"HTTP/1.1 {answer}\\r\\nContent-Length: 0\\r\\n\\r\\n".encode())
-            connection.close()
+    private func basic(to target: String) -> String {
         """
+        knows = b"Authorization: Basic dTpw\\r\\n" in connection.recv(65536)
+        print("knows" if knows else "asks")
+        answer = b"302 Found\\r\\nLocation: \(target)" if knows else b"401 No\\r\\nWWW-Authenticate: Basic realm=a"
+        connection.sendall(b"HTTP/1.1 " + answer + b"\\r\\nContent-Length: 0\\r\\n\\r\\n")
+        connection.close()
+        """
+    }
 
     @Test func `Over TLS a host may ask for Basic and another one does not get it`() async throws {
-        let other = try LoopbackAddress()
-        let others = try await Certificates(address: other.host)
-        let hosts = [(other, others), (address, certificates)]
+        let other = try await TLSServer(serving: basic(to: "/"))
+        let server = try await TLSServer(serving: basic(to: "\(other.url)"), at: address, certificates)
         var options = NetworkClient.Options()
-        var servers: [Daemon] = []
-        for (address, files) in hosts {
-            options.trust[address.host] = .init(certificateAuthorities: URL(filePath: files.path("ca.pem")))
-            let arguments = [address.host, "\(address.port)", files.path("server.pem"), files.path("server.key")]
-            let target = "https://\(other.host):\(other.port)/"
-            let server = try Daemon("python3", ["-u", "-c", Self.basicServer] + arguments + [target])
-            #expect(await server.prints("ACCEPT"))
-            servers.append(server)
+        for server in [server, other] {
+            let authority = URL(filePath: server.certificates.path("ca.pem"))
+            options.trust[try #require(server.url.host())] = .init(certificateAuthorities: authority)
         }
         let request = Endpoint.get("").with(\.credentials, Credentials(user: "u", password: "p"))
         let error = await thrown { try await NetworkClient(options: options).send(URLRoute(url, request)) }
-        #expect("\(error as Any)".contains("\(other.host)"), "\(error as Any)")
-        #expect(servers.map(\.output) == ["ACCEPT\nASKS\n", "ACCEPT\nASKS\nKNOWS\n"])
-        for server in servers { await server.end() }
+        #expect("\(error as Any)".contains("\(other.url)"), "\(error as Any)")
+        #expect((server.output, other.output) == (["asks", "knows"], ["asks"]))
     }
 
     @Test func `A pin does not replace the authority`() async throws {

@@ -7,19 +7,14 @@ import TestSupport
 
     init() throws { folder = try TemporaryDirectory() }
 
-    // MARK: - Another C library
+    // MARK: - Another system
 
-    /// Runs the probe with functions in front of those of the C library. One that hangs is killed.
-    private func probe(_ source: String, _ environment: [String], _ arguments: [String]) async throws -> String {
-        let (source, library) = (try folder.write(source, to: "before.c"), folder.appending("before.so"))
-        let made = try await Command.run("cc", ["-shared", "-fPIC", "-o", library, source, "-ldl"], package: "gcc")
-        #expect(made.status == 0, "\(made.error)")
-        let command = ["timeout", "--signal=KILL", "120", try Command.built("test-probe"), "network"]
-        let result = try await Command.run("env", environment + ["LD_PRELOAD=\(library)"] + command + arguments)
-        return result.output + result.error
+    /// Runs the probe, and kills it if it hangs.
+    private func probe(_ arguments: [String]) throws -> [String] {
+        ["timeout", "--signal=KILL", "120", try Command.built("test-probe"), "network"] + arguments
     }
 
-    /// Its look-up never ends.
+    /// The look-up never ends.
     @Test(.needs("cc", package: "gcc"), .timeLimit(.minutes(5)))
     func `A look up that hangs delays no other request and not the end`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
@@ -37,76 +32,44 @@ import TestSupport
                 return next(name, service, hints, list);
             }
             """
-        let output = try await probe(source, [], ["lookup", server.url.absoluteString, "http://hang.example"])
-        #expect(output.hasPrefix("timeLimitExceeded, then 5 bytes\n"), "\(output)")
+        let (file, library) = (try folder.write(source, to: "before.c"), folder.appending("before.so"))
+        let made = try await Command.run("cc", ["-shared", "-fPIC", "-o", library, file, "-ldl"], package: "gcc")
+        #expect(made.status == 0, "\(made.error)")
+        let lookUp = try probe(["lookup", server.url.absoluteString, "http://hang.example"])
+        let result = try await Command.run("env", ["LD_PRELOAD=\(library)"] + lookUp)
+        #expect(result.output.hasPrefix("timeLimitExceeded, then 5 bytes\n"), "\(result.output)\(result.error)")
     }
 
-    /// libcurl looks for authorities in a file and in a folder.
+    /// libcurl looks for authorities in a file and in a folder: here, the server's is in the folder.
     @Test(
-        .needs(.certificates + ["cc": "gcc"]),
+        .needs(.certificates),
+        .needs(.mounts),
         .timeLimit(.minutes(5)),
         arguments: ["system", "other", "host", "proxy"]
     )
     func `Other authorities replace the systems`(_ trusted: String) async throws {
-        let address = try LoopbackAddress()
-        let certificates = try await Certificates(address: address.host)
-        let system = folder.url.appending(path: "system")
-        try FileManager.default.createDirectory(at: system, withIntermediateDirectories: true)
-        let authority = system.appending(path: "ca.pem").path
-        try FileManager.default.copyItem(atPath: certificates.path("ca.pem"), toPath: authority)
-        try FileManager.default.copyItem(
-            atPath: certificates.path("other.pem"),
-            toPath: system.appending(path: "ca-certificates.crt").path
+        let server = try await TLSServer(
+            serving: """
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+                connection.close()
+                """
         )
-        #expect(try await Command.run("openssl", ["rehash", system.path]).status == 0)
-        let files = ["-cert", certificates.path("server.pem"), "-key", certificates.path("server.key")]
-        let server = try Daemon(["openssl", "s_server", "-accept", "\(address.host):\(address.port)", "-www"] + files)
-        #expect(await server.prints("ACCEPT"))
-        let source = """
-            #define _GNU_SOURCE
-            #include <dlfcn.h>
-            #include <stdio.h>
-            #include <stdlib.h>
-            #include <string.h>
-            #include <sys/stat.h>
-            static const char *moved(const char *path, char *buffer) {
-                const char *start = "/etc/ssl/certs/";
-                if (strncmp(path, start, strlen(start))) return path;
-                snprintf(buffer, 4096, "%s/%s", getenv("SYSTEM"), path + strlen(start));
-                return buffer;
-            }
-            FILE *fopen64(const char *path, const char *mode) {
-                char buffer[4096];
-                FILE *(*next)(const char *, const char *);
-                *(void **)&next = dlsym(RTLD_NEXT, "fopen64");
-                return next(moved(path, buffer), mode);
-            }
-            FILE *fopen(const char *path, const char *mode) { return fopen64(path, mode); }
-            #define MOVED(function, type) \\
-                int function(const char *path, struct type *result) { \\
-                    char buffer[4096]; \\
-                    int (*next)(const char *, struct type *); \\
-                    *(void **)&next = dlsym(RTLD_NEXT, #function); \\
-                    return next(moved(path, buffer), result); \\
-                }
-            MOVED(stat, stat)
-            MOVED(stat64, stat64)
-            MOVED(lstat, stat)
-            MOVED(lstat64, stat64)
+        var environment = ["-u", "no_proxy", "-u", "NO_PROXY"]
+        if trusted != "system" { environment.append("AUTHORITIES=\(server.certificates.path("other.pem"))") }
+        if trusted == "proxy" { environment.append("http_proxy=\(server.url)") }
+        if trusted == "host" { environment.append("TRUSTING=\(try #require(server.url.host()))") }
+        let target = trusted == "proxy" ? "http://host.invalid" : server.url.absoluteString
+        let script = """
+            cp "$0/other.pem" /etc/ssl/certs/ca-certificates.crt && cp "$0/ca.pem" /etc/ssl/certs &&
+                openssl rehash /etc/ssl/certs && exec env "$@"
             """
-        let url = "https://\(address.host):\(address.port)"
-        var environment = ["-u", "no_proxy", "-u", "NO_PROXY", "SYSTEM=\(system.path)"]
-        if trusted != "system" { environment.append("AUTHORITIES=\(certificates.path("other.pem"))") }
-        if trusted == "proxy" { environment.append("http_proxy=\(url)") }
-        if trusted == "host" { environment.append("TRUSTING=\(address.host)") }
-        let target = trusted == "proxy" ? "http://host.invalid" : url
-        let output = try await probe(source, environment, ["requests", target, "1"])
-        if trusted == "system" {
-            // The trick works.
-            #expect(output.hasPrefix("1\n"), "\(output)")
-        } else {
-            #expect(output.contains("SSL certificate problem"), "\(output)")
-        }
+        let command = ["sh", "-c", script, server.certificates.folder.path] + environment
+        let requests = try probe(["requests", target, "1"])
+        let result = try await SmallDisk.run(command + requests, size: "1m", over: "/etc/ssl/certs")
+        // With the system's, it shows that the server's is among them.
+        let answer = trusted == "system" ? "1\n" : "SSL certificate problem"
+        #expect(result.output.contains(answer), "\(result.output)\(result.error)")
     }
 
     // MARK: - Repeated requests
@@ -142,37 +105,13 @@ import TestSupport
 
     // MARK: - Compressed bodies
 
-    /// A server that sends a quarter of a gigabyte of zeros, compressed.
-    private func bombServer() async throws -> RawServer {
-        let script = """
-            import base64, zlib
-            coder = zlib.compressobj(9, zlib.DEFLATED, 31)
-            pieces = [coder.compress(bytes(1 << 20)) for _ in range(256)]
-            print(base64.b64encode(b"".join(pieces) + coder.flush()).decode())
-            """
-        let bomb = try #require(Data(base64Encoded: await Python.run(script).trimmingCharacters(in: .newlines)))
-        return try RawServer.closing { _, connection in
-            try connection.respond(headers: ["Content-Encoding: gzip"], body: bomb)
-        }
-    }
-
-    @Test(.needs("python3", package: "python3"), .timeLimit(.minutes(5)))
-    func `A body that grows a thousand times is read in pieces`() async throws {
-        let server = try await bombServer()
-        var count = 0
-        var pieces = 0
-        for try await piece in try await NetworkClient().bytes(route(server)) {
-            count += piece.count
-            pieces += 1
-            // A slow reader: each piece that it takes continues the transfer, and the next one pauses it again.
-            if pieces < 200 { try await Task.sleep(for: .milliseconds(5)) }
-        }
-        #expect(count == 256 << 20)
-    }
-
     @Test(.needs("python3", package: "python3"), .timeLimit(.minutes(5)))
     func `The maximum size is enforced where bytes arrive`() async throws {
-        let server = try await bombServer()
+        let script = "import base64, gzip; print(base64.b64encode(gzip.compress(bytes(1 << 28))).decode())"
+        let bomb = try #require(Data(base64Encoded: await Python.run(script).trimmingCharacters(in: .newlines)))
+        let server = try RawServer.closing { _, connection in
+            try connection.respond(headers: ["Content-Encoding: gzip"], body: bomb)
+        }
         let task = NetworkClient(options: .init { $0.maximumBodySize = 1 << 20 }).start(route(server))
         let error = await thrown { try await task.response }
         if case .responseTooLarge(_, 1 << 20)? = error as? NetworkError {} else { Issue.record("\(error as Any)") }
