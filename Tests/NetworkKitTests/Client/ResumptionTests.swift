@@ -76,6 +76,7 @@ import TestSupport
             ("Nothing is left", "416 */4", "all 4- all"),
             ("No range", "206 456789", "all 4- all"),
             ("A range of an unknown length", "206 4-9/* 456789", "all 4- all"),
+            ("A range that begins elsewhere", "206 5-9/10 56789", "all 4- all"),
             ("A range that ends before it begins", "206 4-1/10 456789", "all 4- all"),
             ("A range that is no number", "206 4-x/10 456789", "all 4- all"),
             ("A range beyond the end", "206 4-9/5 456789", "all 4- all"),
