@@ -6,10 +6,9 @@ extension NetworkClient {
     /// Downloads to a file, which a complete download replaces atomically. A retry continues after what has arrived,
     /// if it can: see <doc:Downloading>. Errors and other parameters are those of ``send(_:in:onProgress:)``.
     ///
-    /// - Parameters:
-    ///   - file: the destination. Its folder must exist.
-    ///   - acrossRuns: whether it also continues the part that an earlier such call left behind, even in another
-    ///     process, and leaves its own part behind when it fails or is cancelled.
+    /// The folder of `file` must exist. With `acrossRuns`, the call also continues the part that an earlier such call
+    /// left behind, even in another process, and leaves its own part behind when it fails or is cancelled.
+    ///
     /// - Returns: the response, without its body. If the download was resumed, it is that of the last part, with 206.
     public func download(
         _ route: some RequestRoute,

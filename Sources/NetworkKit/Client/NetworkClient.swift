@@ -22,8 +22,11 @@ public final class NetworkClient: Sendable {
     /// Creates a client.
     ///
     /// - Parameters:
+    ///   - interceptors: change each request, in this order.
     ///   - validation: which responses are errors; a route can override it.
     ///   - retry: when a failed request is sent again; by default never. A route can override it.
+    ///   - cache: stores responses; `nil`: none.
+    ///   - options: limits, cookies and trust.
     ///   - center: where the indicator's notifications are posted.
     ///   - clock: measures the delays between attempts.
     public init(

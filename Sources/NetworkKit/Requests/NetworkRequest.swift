@@ -37,10 +37,10 @@ public struct NetworkRequest: Sendable {
     /// Sets a header field; `nil` removes it. An invalid name or value is an error of the request (RFC 9110 §5.1 and
     /// §5.5).
     ///
-    /// - Parameter isSensitive: whether the value is a secret; `nil`: every one, except of fields that HTTP defines for
-    ///   content, conditions, preferences and caching, or that identify a request for tracing. A secret is not sent to
-    ///   another origin and not included in descriptions, and the cache uses the response only for requests with the
-    ///   same secret. `Authorization`, `Proxy-Authorization` and `Cookie` are always secrets.
+    /// `isSensitive` is whether the value is a secret; `nil`: each one, except of fields that HTTP defines for content,
+    /// conditions, preferences and caching, or that identify a request for tracing. A secret is not sent to another
+    /// origin and not included in descriptions, and the cache uses the response only for requests with the same secret.
+    /// `Authorization`, `Proxy-Authorization` and `Cookie` are always secrets.
     public mutating func setHeader(_ name: String, _ value: String?, isSensitive: Bool? = nil) {
         guard let fieldName = HTTPField.Name(name) else {
             problem = .invalidRequest("'\(name)' is not the name of a header field (RFC 9110 §5.1)")
@@ -129,9 +129,9 @@ public struct Credentials: Sendable {
 
     /// Creates credentials.
     ///
-    /// - Parameter isBasic: whether they are sent with the first request as `Basic` (RFC 7617), also without TLS: then,
-    ///   everyone on the way can read the password. By default `Digest` (RFC 7616) or, only over TLS, `Basic` is used,
-    ///   the best that the server supports, which costs an additional request.
+    /// With `isBasic`, they are sent with the first request as `Basic` (RFC 7617), also without TLS: then, everyone on
+    /// the way can read the password. By default `Digest` (RFC 7616) or, only over TLS, `Basic` is used, the best that
+    /// the server supports, which costs an additional request.
     public init(user: String, password: String, isBasic: Bool = false) {
         (self.user, self.password, self.isBasic) = (user, password, isBasic)
     }
