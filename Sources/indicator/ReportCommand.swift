@@ -61,7 +61,7 @@ struct ReportCommand: ParsableCommand {
             if ["--help", "-h"].contains(word) { throw CleanExit.helpRequest(Self.self) }
             if word == "--version" { throw CleanExit.message(Program.version) }
             if word.hasPrefix("-") {
-                let pair = word.split(separator: "=", maxSplits: 1).map(String.init)
+                let pair = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
                 options[pair[0]] = pair.count > 1 ? pair[1] : rest.popFirst() ?? ""
             } else {
                 texts.append(word)

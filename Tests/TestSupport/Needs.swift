@@ -74,8 +74,8 @@ extension Needs {
     package static let http2: Self = ["nghttpd": "nghttp2-server", "openssl": "openssl"]
     /// ``Httpbin``.
     package static let httpbin: Self = [Httpbin.program: nil]
-    /// ImageMagick, started by Python.
-    package static let images: Self = ["convert": "imagemagick", "python3": "python3"]
+    /// ImageMagick.
+    package static let images: Self = ["convert": "imagemagick"]
     /// Shells that users have instead of bash.
     package static let shells: Self = ["zsh": "zsh", "fish": "fish"]
     /// Terminals with a window, and GNU screen.

@@ -146,7 +146,8 @@ import TestSupport
     @Test(
         "Wrong usage of report is explained, with status 64; everything else is 0",
         arguments: [
-            "": 64, "busy": 64, "working --progress x": 64, "working --done 3": 64, "working two words": 64,
+            "": 64, "busy": 64, "working --progress x": 64, "working --progress= 40": 64, "working --done 3": 64,
+            "working two words": 64,
             "working --id a//b": 64, "working --id": 64, "working --label x": 64, "blocked --kind x": 64,
             "working --progress 4 --done 3 --total 7": 64,
             "done {\"message\":\"ok\"}": 0, "working --done 3 --total 7 --id=a/b Text": 0,

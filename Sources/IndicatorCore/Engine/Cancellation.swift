@@ -39,6 +39,7 @@ extension IndicatorEngine {
     @discardableResult
     package func requestCancellation(_ request: CancellationRequest = CancellationRequest()) -> Bool {
         let subscribers = storage.withLock { storage in
+            if storage.machine.isShutDown { return [CancellationSubscriber]() }
             for index in storage.cancellation.indices {
                 let requests = storage.cancellation[index].requests.suffix(CancellationSubscriber.capacity - 1)
                 storage.cancellation[index].requests = requests + [request]

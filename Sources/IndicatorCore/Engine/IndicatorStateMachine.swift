@@ -75,7 +75,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
             activities: list.activities(at: now, isMeasured: isMeasured),
             since: publication.since
         )
-        (snapshot.startDelay, snapshot.isCancellable) = (visibility.delays.startDelay, isCancellable)
+        (snapshot.startDelay, snapshot.isCancellable) = (visibility.delays.startDelay, isCancellable && !isShutDown)
         publication.complete(&snapshot)
         return snapshot
     }

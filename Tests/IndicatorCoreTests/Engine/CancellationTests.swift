@@ -55,7 +55,9 @@ import TestSupport
                 while let request = await iterators[index].next(isolation: nil) { labels.append(request.label) }
                 #expect(labels == numbers)
             }
+            // Nothing can be cancelled any more, though the loops are kept.
             var late = indicator.cancellationRequests.makeAsyncIterator()
+            #expect(!indicator.engine.requestCancellation() && !indicator.snapshot.isCancellable)
             #expect(await late.next(isolation: nil) == nil)
         }
     }
