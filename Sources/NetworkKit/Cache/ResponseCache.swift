@@ -17,9 +17,9 @@ public final class ResponseCache: Sendable {
 
     /// Creates a cache. Capacities are in bytes.
     ///
-    /// The folder, for the files of this cache only, is created if it does not exist; `nil`: only in memory. The default
-    /// freshness is for how many seconds a response is fresh if the server does not specify it (RFC 9111 §4.2.2); with
-    /// 0, it is stored only if it can be revalidated. Responses age by `now`, which is for tests.
+    /// The folder, for the files of this cache only, is created if it does not exist; `nil`: only in memory. The
+    /// default freshness is for how many seconds a response is fresh if the server does not specify it (RFC 9111
+    /// §4.2.2); with 0, it is stored only if it can be revalidated. Responses age by `now`, which is for tests.
     public init(
         memoryCapacity: Int = 4 << 20,
         diskCapacity: Int = 20 << 20,
