@@ -64,16 +64,20 @@ import TestSupport
         #expect(await eventually { tracker.subscriptionCount == 0 })
     }
 
-    @Test func `The subscription ends with its task`() async {
-        let tracker = ActivityTracker<Int>()
+    @Test(arguments: [true, false])
+    func `A loop that waits ends with its task, or with the tracker`(isCancelled: Bool) async throws {
+        var tracker: ActivityTracker<Int>? = ActivityTracker()
+        let statuses = try #require(tracker?.statuses)
         let count = Locked(0)
-        let task = Task { [statuses = tracker.statuses] in
+        let hasEnded = Locked(false)
+        let task = Task {
             for await _ in statuses { count.withLock { $0 += 1 } }
+            hasEnded.withLock { $0 = true }
         }
         #expect(await eventually { count.withLock { $0 } == 1 })
-        task.cancel()
-        await task.value
-        tracker.begin(1).end()
+        if isCancelled { task.cancel() } else { tracker = nil }
+        #expect(await eventually { hasEnded.withLock { $0 } })
+        tracker?.begin(1).end()
         #expect(count.withLock { $0 } == 1)
     }
 

@@ -68,7 +68,7 @@ import TestSupport
         ("{app}: {label} - {spinner}", "app: *"),
         ("{app} ({progress})", "app"),
         ("({label}) {app}", "app"),
-        ("{app} {label}: done", "app done"),
+        ("{app} {label}: done", "app done"), ("{label}{app} x", "app x"), ("{app}{label} - ", "app"),
         ("{label}", ""),
         ("Busy {label}!", "Busy !"),
     ])
