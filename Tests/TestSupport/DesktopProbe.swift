@@ -78,6 +78,9 @@ package final class DesktopProbe: Sendable {
     package var isRunning: Bool { daemon.isRunning }
     package var log: String { daemon.errors }
 
+    /// Whether it logs a text, or does so soon: the log has a thread of its own.
+    package func logs(_ text: String) async -> Bool { await eventually { log.contains(text) } }
+
     /// Its open descriptors, by number.
     package func descriptors() throws -> Set<String> {
         Set(try FileManager.default.contentsOfDirectory(atPath: "/proc/\(processID)/fd"))

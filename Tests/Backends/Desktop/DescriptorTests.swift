@@ -53,7 +53,7 @@ import TestSupport
             let probe = try await DesktopProbe("notification", arguments, bus: bus, descriptors: 32 + round)
             if !isEarly {
                 #expect(try await probe.backend("desktopNotification", is: "running"))
-                #expect(probe.log.contains("through libnotify"))
+                #expect(await probe.logs("through libnotify"))
                 try await probe.tell("compete", kind)
             }
             for number in 0..<10 {

@@ -30,7 +30,7 @@ import TestSupport
             #expect(try await eventually { try await server.displayedCount == 1 })
             #expect(try await areRunning(probe))
             let reason = "over D-Bus, without libnotify: the connection to the bus was closed"
-            if way == .auto { #expect(probe.log.contains(reason)) }
+            if way == .auto { #expect(await probe.logs(reason)) }
             #expect(try await eventually { try await bus.property("Label") == "s \"round \(round)\"" })
             #expect(try await eventually { try await bus.property("Visible") == "b true" })
         }

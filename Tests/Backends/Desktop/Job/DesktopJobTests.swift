@@ -145,7 +145,7 @@ import TestSupport
     func wrongAnswers(index: Int) async throws {
         let (server, probe) = try await job([.error, .wrongType, .nothing][index])
         try await probe.tell("begin", "Copying")
-        if index < 2 { #expect(await eventually { probe.log.contains("Plasma shows no job") }) }
+        if index < 2 { #expect(await probe.logs("Plasma shows no job")) }
         try await probe.tell("progress", "0.5")
         #expect(try await probe.status(of: "desktopJob") == "running")
         #expect(probe.log.split(separator: "\n").count { $0.contains("Plasma shows no job") } <= 1)

@@ -20,7 +20,7 @@ import TestSupport
         let monitor = try await NotifyMonitor(bus)
 
         let probe = try await DesktopProbe.notifying("expiry=3600", through: way, on: bus)
-        #expect(probe.log.contains("sent to cinnamon "))
+        #expect(await probe.logs("sent to cinnamon "))
         try await probe.tell("begin", "first")
         // Cinnamon reports its own close, after 4 s, as the user's.
         #expect(await eventually { monitor.closingReasons == [2] }, "\(cinnamon.errors)")

@@ -47,7 +47,7 @@ import TestSupport
         #expect(try await eventually { try await bus.hasOwner("org.freedesktop.Notifications") })
 
         let probe = try await DesktopProbe.notifying(on: bus)
-        #expect(probe.log.contains("sent to gnome-shell "))
+        #expect(await probe.logs("sent to gnome-shell "))
         #expect(try await bus.evaluate(Self.recording, in: Self.name) != nil)
         try await probe.tell("begin", "work") { try await shown(on: bus).contains("1 work") }
         try await probe.tell("progress", "0.4") { try await shown(on: bus).last == "0 work 40%" }

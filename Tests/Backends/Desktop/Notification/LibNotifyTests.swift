@@ -128,7 +128,7 @@ import TestSupport
             try await probe.shutdown { try await server.displayedCount == 1 }
             #expect(try await probe.tell("own-show", "after") == "done")
             try await probe.tell("own-close") { try await server.displayedCount == 0 }
-            #expect(probe.log.contains("the app itself uses libnotify"))
+            #expect(await probe.logs("the app itself uses libnotify"))
         }
     }
 
@@ -140,7 +140,7 @@ import TestSupport
             try await probe.tell("own-close")
             // This would end the process in the next call of libnotify.
             try await probe.follow("own-end | label second = second") { monitor.shown.last?.body ?? "" }
-            #expect(probe.log.contains("now sent over D-Bus, without libnotify: the app itself uses libnotify"))
+            #expect(await probe.logs("now sent over D-Bus, without libnotify: the app itself uses libnotify"))
             // Its `notify_init` comes too late to choose another name.
             #expect(Set(monitor.shown.map(\.applicationName)) == ["probe"])
             #expect(try await server.displayedCount == 1)
@@ -156,7 +156,7 @@ import TestSupport
             try await probe.tell("begin", "before") { try await server.displayedCount == 1 }
             try folder.write("", to: "exhausted")
             try await probe.tell("label", "after") { monitor.shown.last?.body == "after" }
-            #expect(probe.log.contains("without libnotify: GLib failed: "), "\(probe.log)")
+            #expect(await probe.logs("without libnotify: GLib failed: "))
             #expect(try await probe.backend(Self.name, is: "running"))
             #expect(try await way(of: probe).contains("GLib failed: "))
             #expect(try await server.displayedCount == 1)
@@ -175,7 +175,7 @@ import TestSupport
         try await probe.deliver("succeed")
         try folder.write("", to: "exhausted")
         try FileManager.default.removeItem(atPath: folder.appending("held"))
-        #expect(await eventually { probe.log.contains("without libnotify: GLib failed: ") })
+        #expect(await probe.logs("without libnotify: GLib failed: "))
         // The outcome, which stays.
         #expect(try await eventually { try await server.historyCount == 1 })
         #expect(try await eventually { try await server.displayedCount == 1 })
@@ -225,10 +225,10 @@ import TestSupport
         try await probe.tell("environment", "DBUS_SESSION_BUS_ADDRESS", other.address)
         await server?.kill()
         // The next attempt may follow at once.
-        #expect(await eventually { probe.log.contains("no service owns") })
+        #expect(await probe.logs("no service owns"))
         server = try await NotificationServer(on: bus)
         try await probe.tell("begin", "work") { next.shown.count == 1 }
-        #expect(probe.log.contains("over D-Bus, without libnotify: it is connected to another bus"))
+        #expect(await probe.logs("over D-Bus, without libnotify: it is connected to another bus"))
         try await probe.shutdown()
         #expect(next.shown.isEmpty)
         withExtendedLifetime(server) {}

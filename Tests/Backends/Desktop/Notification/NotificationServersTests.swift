@@ -106,7 +106,7 @@ import TestSupport
     @Test func `A server that does not say enough for libnotify gets everything over D-Bus`() async throws {
         try await onScripted(server: { try ScriptedServer(address: $0, version: nil) }) { server, _, probe in
             try await probe.tell("begin", "work") { server.shown == [1] }
-            #expect(probe.log.contains("without libnotify: its answer to GetServerInformation"))
+            #expect(await probe.logs("without libnotify: its answer to GetServerInformation"))
         }
     }
 
@@ -199,7 +199,7 @@ import TestSupport
         let probe = try await DesktopProbe.notifying(through: way, on: bus)
         try await probe.tell("begin", "work <b>\u{1B}[1m")
         let refusal = "the server did not show the notification"
-        #expect(await eventually { probe.log.contains(refusal) })
+        #expect(await probe.logs(refusal))
         let count = server?.notifyCount ?? 0
         try await probe.follow("label changed | end")
         try await probe.tell("begin", "work") { server?.notifyCount ?? 0 > count }
@@ -257,7 +257,7 @@ import TestSupport
     func gnome() async throws {
         let make = { (address: String) in try ScriptedServer(address: address, name: "gnome-shell") }
         try await onScripted(server: make) { server, monitor, probe in
-            #expect(probe.log.contains("gnome-shell 1 over D-Bus, without libnotify: only the connection that shows"))
+            #expect(await probe.logs("gnome-shell 1 over D-Bus, without libnotify: only the connection that shows"))
             try await probe.tell("begin", "Fetching") { monitor.shown.count == 1 }
             try await probe.tell("progress", "0.2") { monitor.shown.count == 2 }
             try await probe.follow("progress 0.4 = 3 | attention Passphrase? = 5") { "\(monitor.shown.count)" }

@@ -18,7 +18,7 @@ import TestSupport
     @Test("Shown, updated and closed through the portal, with the percentage in the text", arguments: [true, false])
     func shownUpdatedClosed(endsAtOnce: Bool) async throws {
         let (portal, probe) = try await sandbox()
-        #expect(probe.log.contains("sent to the desktop portal"))
+        #expect(await probe.logs("sent to the desktop portal"))
         let start = ContinuousClock.now
         try await probe.tell("begin", "Fetching <b>") { portal.calls.last?.text("body") == "Fetching <b>" }
         try await probe.tell("progress", "0.4") { portal.calls.last?.text("body") == "Fetching <b> 40%" }
