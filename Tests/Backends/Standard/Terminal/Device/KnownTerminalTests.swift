@@ -3,108 +3,133 @@ import TestSupport
 @testable import IndicatorBackends
 
 @Suite struct KnownTerminalTests {
-    @Test(arguments: [
-        (["TERM": "xterm-kitty"], TerminalNotificationStyle.kitty), (["TERM": "xterm-ghostty"], .titleAndBody),
-        (["TERM": "xterm-256color", "TERM_PROGRAM": "ghostty"], .titleAndBody), (["TERM": "foot-extra"], .titleAndBody),
-        (["TERM": "xterm-256color", "TERM_PROGRAM": "WezTerm"], .titleAndBody),
-        (["TERM": "xterm-256color", "LC_TERMINAL": "iTerm2"], .text),
-        (["TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"], .text),
-        // In doubt, none.
-        ([:], nil), (["TERM_PROGRAM": "iTerm.app", "TERM": "vt100"], nil),
-        (["TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"], nil),
-        (["TERM": "tmux-256color", "TERM_PROGRAM": "iTerm.app"], nil), (["TERM": "xterm-kitty", "TMUX": "x"], nil),
-        (["TERM": "foot", "STY": "1"], nil), (["TERM": "xterm", "VTE_VERSION": "8000"], nil),
-        (["TERM": "xterm-kitty", "INSIDE_EMACS": "28.2,compile"], nil),
-        // Debian's has no extension for it.
-        (["TERM": "rxvt"], nil), (["TERM": "rxvt-unicode-256color"], nil),
-    ])
-    func `Notifications are sent to terminals that show them`(
-        variables: [String: String],
-        style: TerminalNotificationStyle?
-    ) {
-        #expect(KnownTerminal.recognize(by: variables).notification == style)
+    private func backend(_ environment: [String: String], _ when: TerminalTitleSettings.When) -> TerminalTitleBackend {
+        let settings = TerminalTitleSettings(title: when, progress: when, status: when)
+        return .init(applicationName: "app", settings: settings, path: "/dev/tty", environment: environment)
     }
 
-    private func backend(
-        _ environment: [String: String],
-        _ settings: TerminalTitleSettings = TerminalTitleSettings()
-    ) -> TerminalTitleBackend {
-        TerminalTitleBackend(applicationName: "app", settings: settings, path: "/dev/tty", environment: environment)
+    /// The style of its title, and whether it gets progress, the status of programs, and which notifications.
+    private func shown(in environment: [String: String]) -> String {
+        let (known, backend) = (KnownTerminal.recognize(by: environment), backend(environment, .auto))
+        let words = [
+            "\(known.title)", backend.showsProgress ? "progress" : nil, backend.showsStatus ? "status" : nil,
+            known.notification.map { "\($0)" },
+        ]
+        return words.compactMap(\.self).joined(separator: " ")
     }
 
-    private func showsProgress(_ variables: [String: String]) -> Bool {
-        let environment = variables.merging(["TERM": "xterm-256color"]) { first, _ in first }
-        #expect(backend(environment, .init(progress: .on)).showsProgress)
-        #expect(!backend(environment, .init(progress: .off)).showsProgress)
-        return backend(environment).showsProgress
-    }
+    /// The variables of a terminal, of which the first one is `TERM` (`-`: it is not set), and what it gets.
+    private static let terminals = """
+        // Of its own type.
+        xterm-kitty = stack kitty
+        xterm-kitty KITTY_INSTALLATION_DIR=/nowhere = stack kitty
+        xterm-ghostty = stack progress titleAndBody
+        xterm-ghostty TERM_PROGRAM=ghostty TERM_PROGRAM_VERSION=1.2.3 = stack progress titleAndBody
+        foot = stack titleAndBody
+        foot-extra = stack titleAndBody
+        alacritty = stack
+        // Its own title would be lost. Debian's urxvt has no extension for notifications.
+        rxvt = kept
+        rxvt-unicode-256color = kept
+        st-256color = kept
+        xterm NCURSES_NO_UTF8_ACS=1 = kept
+        xterm-256color WINDOWID=0 = kept
+        konsole KONSOLE_VERSION=221203 = kept
+        xterm-256color KONSOLE_VERSION=251203 = kept
+        xterm-256color KONSOLE_VERSION=260400 = kept progress
+        xterm-256color KONSOLE_VERSION=260801 = kept progress
+        // Of a common type, with what its versions show.
+        xterm = emptied
+        mlterm = emptied
+        wezterm = emptied
+        contour = emptied
+        gnome-256color = emptied
+        vte-256color VTE_VERSION=7006 = emptied
+        xterm-256color VTE_VERSION= STY= TMUX= ZELLIJ= = emptied
+        xterm-256color VTE_VERSION=new = emptied
+        xterm-256color VTE_VERSION=7802 = emptied
+        xterm-256color VTE_VERSION=8000 = emptied progress
+        xterm-256color WT_SESSION=6f7a = emptied progress
+        xterm-256color ConEmuANSI=ON = emptied progress
+        xterm-256color TERM_PROGRAM=Apple_Terminal = emptied
+        xterm-256color TERM_PROGRAM=vscode = emptied
+        xterm-256color TERM_PROGRAM=ghostty TERM_PROGRAM_VERSION=1.1.3 = emptied titleAndBody
+        xterm-256color TERM_PROGRAM=ghostty TERM_PROGRAM_VERSION=1.2.0 = emptied progress titleAndBody
+        xterm-256color TERM_PROGRAM=WezTerm = emptied titleAndBody
+        xterm-256color TERM_PROGRAM=WezTerm TERM_PROGRAM_VERSION=20240203-110809-5046fc22 = emptied titleAndBody
+        xterm-256color TERM_PROGRAM=WezTerm TERM_PROGRAM_VERSION=20250209-182623 = emptied progress titleAndBody
+        xterm-256color TERM_PROGRAM=iTerm.app = emptied text
+        xterm-256color TERM_PROGRAM=iTerm.app TERM_PROGRAM_VERSION=3.5.14 = emptied text
+        xterm-256color TERM_PROGRAM=iTerm.app TERM_PROGRAM_VERSION=3.6.6 = emptied progress text
+        xterm-256color TERM_PROGRAM=iTerm.app TERM_PROGRAM_VERSION=3.7.4 = emptied progress text
+        xterm-256color TERM_PROGRAM=iTerm.app TERM_PROGRAM_VERSION=3.7.5 = emptied progress status text
+        xterm-256color TERM_PROGRAM=iTerm.app TERM_PROGRAM_VERSION=3.10.0beta2 = emptied progress status text
+        xterm-256color LC_TERMINAL=iTerm2 = emptied text
+        xterm-256color LC_TERMINAL=iTerm2 LC_TERMINAL_VERSION=3.6.9 = emptied progress text
+        xterm-256color LC_TERMINAL=iTerm2 LC_TERMINAL_VERSION=3.7.5 = emptied progress status text
+        // In doubt, nothing.
+        - = unknown
+        - TERM_PROGRAM=ghostty = unknown
+        unknown = unknown
+        ansi = unknown
+        sun = unknown
+        stv52 = unknown
+        vt220 = unknown
+        vt100 VTE_VERSION=8203 = unknown
+        vt100 TERM_PROGRAM=iTerm.app = unknown
+        linux WT_SESSION=6f7a = unknown
+        // Started from a terminal that shows more.
+        xterm-256color WT_SESSION=6f7a XTERM_VERSION=XTerm(390) = emptied
+        xterm-256color KONSOLE_VERSION=260400 XTERM_VERSION=XTerm(390) = emptied
+        xterm-kitty VTE_VERSION=8203 = stack kitty
+        xterm-kitty TERM_PROGRAM=WezTerm TERM_PROGRAM_VERSION=20250209-182623-44866cc1 = stack kitty
+        xterm-256color KITTY_WINDOW_ID=1 TERM_PROGRAM=ghostty TERM_PROGRAM_VERSION=1.2.0 = emptied
+        // Multiplexers interpret the sequences themselves, or as a notification. Over SSH, it may be either.
+        screen STY=1.pts-0 = ascii
+        screen-256color = ascii
+        screen-256color VTE_VERSION=8203 = ascii
+        xterm-256color VTE_VERSION=8203 STY=1.pts-0 = ascii
+        screen.xterm-256color STY=1.pts-0 KONSOLE_VERSION=221203 = ascii
+        foot STY=1 = ascii
+        tmux-256color VTE_VERSION=8203 = stack
+        screen-256color TMUX=/tmp/tmux-0/default,1,0 = stack
+        xterm-kitty TMUX=/tmp/tmux-0/default,1,0 = stack
+        xterm-256color TMUX=/tmp/tmux-0/default,1,0 WT_SESSION=6f7a = stack
+        xterm-256color TMUX=/tmp/tmux-0/default,1,0 TERM_PROGRAM=iTerm.app TERM_PROGRAM_VERSION=3.7.5 = stack
+        tmux-256color TMUX=/tmp/tmux-0/default,1,0 TERM_PROGRAM=tmux TERM_PROGRAM_VERSION=3.3a = stack
+        tmux-256color TMUX=/tmp/tmux-0/default,1,0 TERM_PROGRAM=tmux TERM_PROGRAM_VERSION=3.7 = stack progress
+        screen TMUX=/tmp/tmux-0/default,1,0 TERM_PROGRAM=tmux TERM_PROGRAM_VERSION=3.7b = stack progress
+        tmux-256color TERM_PROGRAM=iTerm.app = stack
+        // GNU screen in tmux, which shows progress, and tmux in GNU screen.
+        screen STY=1.pts-0 TMUX=/tmp/tmux-0/default,1,0 TERM_PROGRAM=tmux TERM_PROGRAM_VERSION=3.7 = ascii
+        tmux-256color STY=1.pts-0 TMUX=/tmp/tmux-0/default,1,0 = stack
+        xterm-256color ZELLIJ=0 TERM_PROGRAM=ghostty TERM_PROGRAM_VERSION=1.2.0 = emptied
+        // Emacs shows the sequences as text, also within tmux.
+        eterm-color = unknown
+        eterm-color INSIDE_EMACS=28.2,term:0.96 = unknown
+        eterm-color INSIDE_EMACS=28.2,term:0.96 TMUX=/tmp/tmux-0/default,1,0 = unknown
+        xterm-kitty INSIDE_EMACS=28.2,compile = unknown
+        // Each title would make the log of a job longer.
+        xterm-kitty CI=1 = unknown
+        xterm-256color CI=true VTE_VERSION=8203 = unknown
+        xterm-kitty CI=false = stack kitty
+        xterm-kitty CI= = stack kitty
+        """
 
-    @Test(arguments: [
-        ["WT_SESSION": "6f7a"],
-        ["ConEmuANSI": "ON"],
-        ["VTE_VERSION": "8000"], ["VTE_VERSION": "8203"],
-        ["TERM_PROGRAM": "ghostty", "TERM_PROGRAM_VERSION": "1.2.0"], ["TERM": "xterm-ghostty"],
-        ["TERM": "xterm-ghostty", "TERM_PROGRAM": "ghostty", "TERM_PROGRAM_VERSION": "1.2.3"],
-        ["TERM_PROGRAM": "WezTerm", "TERM_PROGRAM_VERSION": "20250209-182623-44866cc1"],
-        ["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.6.6"],
-        ["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.10.0beta2"],
-        ["LC_TERMINAL": "iTerm2", "LC_TERMINAL_VERSION": "3.6.9"],
-        ["KONSOLE_VERSION": "260400"], ["KONSOLE_VERSION": "260801"],
-        [
-            "TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux",
-            "TERM_PROGRAM_VERSION": "3.7",
-        ],
-        ["TERM": "screen", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux", "TERM_PROGRAM_VERSION": "3.7b"],
-    ])
-    func `Progress is sent to terminals that show it`(variables: [String: String]) {
-        #expect(showsProgress(variables))
-    }
-
-    @Test(arguments: [
-        [:],
-        ["TERM": "linux", "WT_SESSION": "6f7a"],
-        ["VTE_VERSION": "7802"], ["VTE_VERSION": ""], ["VTE_VERSION": "new"],
-        ["TERM_PROGRAM": "WezTerm", "TERM_PROGRAM_VERSION": "20240203-110809-5046fc22"], ["TERM_PROGRAM": "WezTerm"],
-        ["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.5.14"], ["TERM_PROGRAM": "iTerm.app"],
-        ["TERM_PROGRAM": "ghostty", "TERM_PROGRAM_VERSION": "1.1.3"],
-        ["LC_TERMINAL": "iTerm2"], ["TERM_PROGRAM": "Apple_Terminal"], ["TERM_PROGRAM": "vscode"],
-        ["KONSOLE_VERSION": "251203"], ["KONSOLE_VERSION": "221203"],
-        // A kitty of unknown version, also with variables inherited from another terminal.
-        ["TERM": "xterm-kitty"], ["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": "/nowhere"],
-        ["TERM": "xterm-kitty", "TERM_PROGRAM": "WezTerm", "TERM_PROGRAM_VERSION": "20250209-182623-44866cc1"],
-        // Started from a terminal that shows progress, in one that does not.
-        ["WT_SESSION": "6f7a", "XTERM_VERSION": "XTerm(390)"],
-        ["TERM": "xterm-kitty", "VTE_VERSION": "8203"], ["KITTY_WINDOW_ID": "1", "TERM_PROGRAM": "ghostty"],
-        // Multiplexers interpret the sequence themselves, or as a notification.
-        ["WT_SESSION": "6f7a", "TMUX": "/tmp/tmux-0/default,1,0"], ["VTE_VERSION": "8203", "STY": "1.pts-0"],
-        ["VTE_VERSION": "8203", "TERM": "screen-256color"], ["VTE_VERSION": "8203", "TERM": "tmux-256color"],
-        ["TERM_PROGRAM": "ghostty", "ZELLIJ": "0"],
-        [
-            "TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux",
-            "TERM_PROGRAM_VERSION": "3.3a",
-        ],
-        // GNU screen in a tmux that shows progress.
-        [
-            "TERM": "screen", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux",
-            "TERM_PROGRAM_VERSION": "3.7",
-        ],
-    ])
-    func `Progress is not sent to others`(variables: [String: String]) {
-        #expect(!showsProgress(variables))
-    }
-
-    @Test(arguments: [
-        (["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.7.5"], true),
-        (["LC_TERMINAL": "iTerm2", "LC_TERMINAL_VERSION": "3.7.5"], true),
-        (["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.7.4"], false), (["LC_TERMINAL": "iTerm2"], false),
-        (["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.7.5", "TMUX": "/tmp/tmux-0/default,1,0"], false),
-        (["TERM_PROGRAM": "ghostty", "TERM_PROGRAM_VERSION": "1.4.0"], false), ([:], false),
-    ])
-    func `The status is reported to terminals that show it`(variables: [String: String], isShown: Bool) {
-        let environment = variables.merging(["TERM": "xterm-256color"]) { $1 }
-        for (setting, expected) in [(TerminalTitleSettings.When.auto, isShown), (.on, true), (.off, false)] {
-            #expect(backend(environment, TerminalTitleSettings(status: setting)).showsStatus == expected)
+    @Test(arguments: terminals.components(separatedBy: "\n").filter { !$0.hasPrefix("//") })
+    func `Each terminal gets what it is known to show, or what the settings say`(row: String) {
+        let sides = row.components(separatedBy: " = ")
+        var environment: [String: String] = [:]
+        for (index, word) in sides[0].split(separator: " ").enumerated() where word != "-" {
+            let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            environment[index == 0 ? "TERM" : parts[0]] = parts[parts.count - 1]
         }
+        #expect(shown(in: environment) == sides[1])
+        let canRestore = sides[1].hasPrefix("stack") || sides[1].hasPrefix("emptied")
+        #expect(backend(environment, .auto).setsTitle == canRestore)
+        let (on, off) = (backend(environment, .on), backend(environment, .off))
+        #expect(on.setsTitle && on.showsProgress && on.showsStatus)
+        #expect(!off.setsTitle && !off.showsProgress && !off.showsStatus)
     }
 
     @Test(arguments: [
@@ -113,55 +138,7 @@ import TestSupport
     func `The version of kitty is read from its installation`(version: String, shown: Bool) throws {
         let folder = try TemporaryDirectory()
         try folder.write("appname: str = 'kitty'\nversion: Version = Version(\(version))\n", to: "kitty/constants.py")
-        #expect(showsProgress(["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": folder.path]) == shown)
-    }
-
-    @Test(arguments: [
-        (["TERM": "screen", "STY": "1.pts-0"], KnownTerminal.TitleStyle.ascii),
-        (["TERM": "xterm-256color", "STY": "1.pts-0"], .ascii),
-        (["TERM": "screen.xterm-256color", "STY": "1.pts-0", "KONSOLE_VERSION": "221203"], .ascii),
-        // Over SSH, it may be either.
-        (["TERM": "screen-256color"], .ascii),
-        (["TERM": "screen", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0"], .ascii),
-        (["TERM": "screen-256color", "TMUX": "/tmp/tmux-0/default,1,0"], .stack),
-        (["TERM": "tmux-256color", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0"], .stack),
-        (["TERM": "xterm-256color", "KONSOLE_VERSION": "221203", "XTERM_VERSION": "XTerm(390)"], .emptied),
-        (["TERM": "xterm-256color", "WT_SESSION": "6f7a"], .emptied),
-        (["TERM": "xterm-256color"], .emptied), (["TERM": "xterm-kitty"], .stack), (["TERM": "alacritty"], .stack),
-    ])
-    func `Each terminal has its style of title`(variables: [String: String], style: KnownTerminal.TitleStyle) {
-        #expect(KnownTerminal.recognize(by: variables).title == style)
-    }
-
-    @Test(arguments: [
-        ["TERM": "xterm-256color"], ["TERM": "xterm"], ["TERM": "xterm-kitty"], ["TERM": "foot"],
-        ["TERM": "alacritty"], ["TERM": "vte-256color", "VTE_VERSION": "7006"], ["TERM": "gnome-256color"],
-        ["TERM": "mlterm"], ["TERM": "wezterm"], ["TERM": "contour"], ["TERM": "xterm", "XTERM_VERSION": "XTerm(379)"],
-        ["TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0"], ["TERM": "xterm-256color", "WT_SESSION": "6f7a"],
-        ["TERM": "xterm", "CI": "false"], ["TERM": "xterm", "CI": ""],
-    ])
-    func `The title is set where it can be restored`(variables: [String: String]) {
-        #expect(backend(variables).setsTitle)
-        #expect(!backend(variables, TerminalTitleSettings(title: .off)).setsTitle)
-    }
-
-    @Test(arguments: [
-        // No title, or none that is known.
-        [:], ["TERM": "eterm-color", "INSIDE_EMACS": "28.2,term:0.96"], ["TERM": "eterm-color"],
-        ["TERM": "xterm-256color", "INSIDE_EMACS": "28.2,compile"],
-        ["TERM": "eterm-color", "INSIDE_EMACS": "28.2,term:0.96", "TMUX": "/tmp/tmux-0/default,1,0"],
-        ["TERM": "vt100"], ["TERM": "vt220"], ["TERM": "ansi"], ["TERM": "linux"], ["TERM": "unknown"],
-        ["TERM": "vt100", "VTE_VERSION": "7006"], ["TERM": "sun"], ["TERM": "stv52"],
-        // Each title would make the log of a job longer.
-        ["TERM": "xterm-256color", "CI": "true"], ["TERM": "xterm-kitty", "CI": "1"],
-        // Their own title would be lost.
-        ["TERM": "xterm-256color", "KONSOLE_VERSION": "221203"], ["TERM": "konsole", "KONSOLE_VERSION": "221203"],
-        ["TERM": "xterm-256color", "WINDOWID": "0"], ["TERM": "xterm-256color", "NCURSES_NO_UTF8_ACS": "1"],
-        ["TERM": "screen", "STY": "1.pts-0"], ["TERM": "screen-256color"],
-        ["TERM": "rxvt-unicode-256color"], ["TERM": "st-256color"],
-    ])
-    func `Other titles are left alone`(variables: [String: String]) {
-        #expect(!backend(variables).setsTitle)
-        #expect(backend(variables, TerminalTitleSettings(title: .on)).setsTitle)
+        let environment = ["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": folder.path]
+        #expect(backend(environment, .auto).showsProgress == shown)
     }
 }
