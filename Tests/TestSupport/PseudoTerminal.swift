@@ -62,19 +62,6 @@ package final class PseudoTerminal: Sendable {
     /// Waits until ``transcript`` contains a text.
     package func shows(_ text: String) async -> Bool { await eventually { transcript.contains(text) } }
 
-    /// The next byte that was written; `nil` when there is none.
-    package func readByte() -> UInt8? {
-        var byte: UInt8 = 0
-        return Foundation.read(master, &byte, 1) == 1 ? byte : nil
-    }
-
-    /// How many bytes can be read now. There may be more on their way.
-    package var unreadBytes: Int32 {
-        var count: Int32 = 0
-        _ = ioctl(master, UInt(FIONREAD), &count)
-        return count
-    }
-
     /// Types a text on its keyboard. Control characters are keys: `\u{03}` is Ctrl-C.
     package func type(_ text: String) {
         var bytes = Array(text.utf8)[...]
@@ -93,26 +80,6 @@ package final class PseudoTerminal: Sendable {
 
     /// Accepts bytes again, as after Ctrl-Q.
     package func startOutput() { tcflow(slave, TCOON) }
-
-    /// Writes `x` until the terminal's buffer is full, as if its window hung.
-    ///
-    /// - Returns: how many bytes were written.
-    package func fill() throws -> Int {
-        let descriptor = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else { throw FixtureError("cannot open \(path)") }
-        defer { close(descriptor) }
-        var total = 0
-        var byte = UInt8(ascii: "x")
-        // The kernel moves the bytes to a buffer of 4096 later. Until that is full, there will be more space.
-        var isFull = false
-        for _ in 0..<10_000 {
-            while write(descriptor, &byte, 1) == 1 { total += 1 }
-            if isFull { break }
-            poll(nil, 0, 1)
-            isFull = unreadBytes >= 4095
-        }
-        return total
-    }
 
     /// Closes the terminal, as the user does with the window.
     package func hangUp() {

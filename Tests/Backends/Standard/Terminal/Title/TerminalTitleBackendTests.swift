@@ -14,7 +14,6 @@ import TestSupport
         progress: TerminalTitleSettings.When = .off,
         status: TerminalTitleSettings.When = .off,
         environment: [String: String] = ["TERM": "xterm-ghostty"],
-        locale: String = "C.UTF-8",
         path: String? = nil,
         clock: VirtualClock = VirtualClock()
     ) throws -> BackendDriver<TerminalTitleBackend> {
@@ -28,7 +27,7 @@ import TestSupport
                     status: status
                 ),
                 path: path ?? terminal.path,
-                environment: environment.merging(["LC_ALL": locale]) { $1 },
+                environment: environment.merging(["LC_ALL": "C.UTF-8"]) { own, _ in own },
                 clock: clock
             )
         )
@@ -36,32 +35,22 @@ import TestSupport
 
     private func written() -> String { String(decoding: terminal.read(), as: UTF8.self) }
 
-    /// What a backend writes for a snapshot.
-    private func written(_ snapshot: IndicatorSnapshot, by backend: BackendDriver<TerminalTitleBackend>) async throws
-        -> String
-    {
-        try await backend.update(snapshot)
-        return written()
-    }
-
     private func busy(_ label: String? = "Work", count: Int = 1, progress: Double? = nil) -> IndicatorSnapshot {
         IndicatorSnapshot(state: .active, activityCount: count, label: label, progress: progress)
     }
 
-    private let idle = IndicatorSnapshot()
-
     private static let ghostty = ["TERM": "xterm-ghostty"]
     private static let konsole = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
+    private static let screen = ["TERM": "screen.xterm-256color", "STY": "1.pts-0"]
     private static let standard = "{label} ({count}) - {app}"
 
-    /// Updates with a label (`-` is none), a count and a percentage, and milliseconds that pass; after `=` is what is
-    /// written, as of ``titleSequences(_:)``.
+    /// Updates with a label (`-` is none), a count and a percentage, `?` if it asks the user and `!` if another
+    /// activity has failed, and milliseconds that pass; after `=` is what is written, as of ``titleSequences(_:)``.
     @Test(arguments: [
         (
             "The title is saved, set and restored", standard, TerminalTitleSettings.When.off, ghostty,
             "+0 = | Work = save [Work - app] | Work x2 = [Work (2) - app] | idle = restore | stop ="
         ),
-        ("Stopping restores it once", standard, .off, ghostty, "Work = save [Work - app] | stop = restore | stop ="),
         (
             "Nothing is written without a change", standard, .off, ghostty,
             "inactive = | delaying = | Work = save [Work - app] | Work 50% ="
@@ -71,7 +60,7 @@ import TestSupport
             "The spinner turns ten times a second at most", "{spinner} {label}", .off, ghostty,
             """
             Work = save [⠋ Work] | +50 | Work = | +49 | Work = | +1 | Work = [⠙ Work] | +900 | Work = [⠋ Work]
-            idle = restore | +100 | idle =
+            stop = restore | +100 | stop =
             """
         ),
         (
@@ -86,6 +75,25 @@ import TestSupport
             "Progress is shown where the title is left alone", standard, .auto, konsole,
             "Work 50% = {1;50} | stop = {0}"
         ),
+        (
+            "A failure is shown while the indicator is, and a request for attention", "{label}", .on, ghostty,
+            """
+            A ! = save [A] {3} | B 50% ! = [B] {2;50} | B 50% = | idle = {0} restore
+            C ? = save [C: Passphrase?] {4} | C = [C] {3}
+            """
+        ),
+        (
+            "GNU screen is written to in ASCII", "{spinner} {label} – {app}", .off, screen,
+            """
+            Überprüfe… = save [| Uberprufe... - app] | +100 | x = [/ x - app] | +100 | x = [- x - app]
+            +100 | x = [\\ x - app] | +100 | x = [| x - app] | stop = [] restore
+            """
+        ),
+        // The last byte of a UTF-8 `Ü`, 0x9C, is ST in ISO 8859-1: it ends the title.
+        (
+            "So is a terminal with another character set", "{spinner} {label}", .off,
+            ["TERM": "xterm", "LC_ALL": "de_DE.ISO-8859-1"], "Überprüfe日本 = save [| Uberprufe??]"
+        ),
     ])
     func `What is shown is written`(
         sentence: String,
@@ -95,23 +103,26 @@ import TestSupport
         script: String
     ) async throws {
         let clock = VirtualClock()
-        let backend = try makeBackend(format, progress: progress, environment: environment, clock: clock)
+        let title: TerminalTitleSettings.When = environment == Self.screen ? .on : .auto
+        let backend = try makeBackend(format, title: title, progress: progress, environment: environment, clock: clock)
         try await backend.start()
-        for step in script.split(whereSeparator: { "|\n".contains($0) }) {
+        for step in script.split(separator: #/\n| \| /#) {
             let sides = step.split(separator: "=", omittingEmptySubsequences: false)
             let words = sides[0].split(separator: " ")
             switch words[0] {
             case "stop": await backend.stop()
-            case "idle": try await backend.update(idle)
+            case "idle": try await backend.update(IndicatorSnapshot())
             case "inactive", "delaying":
                 let state: IndicatorState = words[0] == "inactive" ? .inactive : .delayingStart
                 try await backend.update(IndicatorSnapshot(state: state, activityCount: 1, label: "Work"))
             case let word where word.first == "+": clock.advance(by: .milliseconds(Int(word.dropFirst()) ?? 0))
             case let word:
-                let count = words.contains("x2") ? 2 : 1
-                let percentage = words.last?.last == "%" ? words.last.flatMap { Double($0.dropLast()) } : nil
+                let percentage = words.first { $0.last == "%" }.flatMap { Double($0.dropLast()) }
                 let label = word == "-" ? nil : String(word)
-                try await backend.update(busy(label, count: count, progress: percentage.map { $0 / 100 }))
+                var snapshot = busy(label, count: words.contains("x2") ? 2 : 1, progress: percentage.map { $0 / 100 })
+                if words.last == "?" { snapshot.activities[0].attention = "Passphrase?" }
+                let failed = FinishedActivity(label: "other", outcome: .failed("HTTP 503"), duration: .zero)
+                try await backend.update(IndicatorUpdate(snapshot, finished: words.last == "!" ? [failed] : []))
             }
             if sides.count > 1 { #expect(written() == titleSequences(sides[1]), "\(sentence): \(step)") }
         }
@@ -131,62 +142,7 @@ import TestSupport
         #expect(try interval("{label}", .auto, in: Self.ghostty) == .seconds(5))
         #expect(try interval("{label} {elapsed}") == .seconds(1))
         #expect(try interval("{spinner} {elapsed}") == .milliseconds(100))
-    }
-
-    @Test func `GNU Screen is written to in ASCII`() async throws {
-        let clock = VirtualClock()
-        let environment = ["TERM": "screen.xterm-256color", "STY": "1.pts-0"]
-        let backend = try makeBackend("{spinner} {label} – {app}", title: .on, environment: environment, clock: clock)
-        try await backend.start()
-        for (label, title) in [
-            ("Überprüfe café…", "| Uberprufe cafe... - app"), ("日本 “x” ½ ⠇", "| ?? 'x' 1?2 ? - app"),
-        ] {
-            #expect(try await written(busy(label), by: backend).hasSuffix("\u{1B}]0;\(title)\u{07}"))
-        }
-        for frame in ["/", "-", "\\", "|"] {
-            clock.advance(by: .milliseconds(100))
-            #expect(try await written(busy("x"), by: backend) == "\u{1B}]0;\(frame) x - app\u{07}")
-        }
-        await backend.stop()
-        #expect(written() == "\u{1B}]0;\u{07}\u{1B}[23;0t")
-    }
-
-    /// The last byte of a UTF-8 `Ü`, 0x9C, is ST in ISO 8859-1: it ends the title.
-    @Test(arguments: [
-        ("de_DE.ISO-8859-1", "| Uberprufe ??? - app"), ("C", "| Uberprufe ??? - app"),
-        ("", "| Uberprufe ??? - app"), ("de_DE.UTF-8", "⠋ Überprüfe 日本語 – app"),
-    ])
-    func `A title has the characters of the locale`(locale: String, title: String) async throws {
-        let environment = ["TERM": "xterm", "LANG": ""]
-        let backend = try makeBackend("{spinner} {label} – {app}", environment: environment, locale: locale)
-        try await backend.start()
-        try await backend.update(busy("Überprüfe 日本語"))
-        let isLatin1 = locale.hasSuffix("8859-1")
-        let expected = isLatin1 ? title.unicodeScalars.map { UInt8($0.value) } : Array(title.utf8)
-        #expect(terminal.read() == Array("\u{1B}[22;0t\u{1B}]0;".utf8) + expected + [7])
-    }
-
-    @Test(arguments: [
-        ["TERM": "vt220"], ["TERM": "eterm-color", "INSIDE_EMACS": "28.2,term:0.96"], ["TERM": "screen", "STY": "1"],
-        ["TERM": "xterm", "NCURSES_NO_UTF8_ACS": "1"], ["TERM": "rxvt-unicode"],
-        // Without this window, the title cannot be read.
-        ["TERM": "rxvt-unicode", "DISPLAY": ":65000", "WINDOWID": "2097162"],
-    ])
-    func `A title that would be lost is left alone`(environment: [String: String]) async throws {
-        let hasTitle = !["vt220", "eterm-color"].contains(environment["TERM"])
-        let backend = try makeBackend(environment: environment)
-        do {
-            try await backend.start()
-        } catch let error as TerminalError {
-            #expect(error.description.contains("; set 'title: on' to set it anyway") == hasTitle)
-        }
-        try? await backend.update(busy())
-        await backend.stop()
-        #expect(terminal.read() == [])
-        let insisting = try await makeBackend(title: .on, environment: environment).started()
-        try await insisting.update(busy())
-        await insisting.stop()
-        #expect(written().contains(";Work - app\u{07}"))
+        #expect(try interval("{spinner} {elapsed}", .on, in: Self.konsole) == nil)
     }
 
     @Test func `A hostile label does no harm`() async throws {
@@ -207,47 +163,10 @@ import TestSupport
             #expect(emulator.title.hasSuffix("app"))
         }
         #expect(emulator.titlesSet.count == labels.count)
-        try await backend.update(idle)
+        await backend.stop()
         emulator.receive(terminal.read())
         #expect(emulator.title == "the old title")
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "" && !emulator.isInsideSequence)
-    }
-
-    @Test func `The default format is the documented one`() {
-        let format = TerminalTitleSettings.defaultFormat
-        #expect(format.description == "{spinner} {label} {progress} ({count}) - {app}")
-        #expect(format == (try? SnapshotFormat(format.description)))
-    }
-
-    @Test func `A failure and a request for attention are shown beside the title`() async throws {
-        let indicator = IndicatorManager(delays: .zero)
-        indicator.addBackend(try makeBackend("{label}", progress: .on).backend)
-        var output = ""
-        func writes(_ sequence: String) async -> Bool {
-            await eventually {
-                output += written()
-                return output.contains(sequence)
-            }
-        }
-        indicator.start("a", label: "A")
-        #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
-        indicator.start("b", label: "B", progress: 0.5)
-        indicator.stop("a", .failed("HTTP 503"))
-        #expect(await writes("\u{1B}]9;4;2;50\u{1B}\\"))
-        indicator.stop("b")
-        #expect(await writes("\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t"))
-        output = ""
-        // The failure belongs to the previous period.
-        let activity = indicator.begin("C")
-        activity.attention = "Passphrase?"
-        #expect(await writes("\u{1B}]9;4;4\u{1B}\\"))
-        #expect(await writes("C: Passphrase?"))
-        // BEL ends a title; elsewhere it would beep.
-        #expect(!output.replacing(#/\x1B\]0;[^\x07]*\x07/#, with: "").contains("\u{7}"))
-        activity.attention = nil
-        #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
-        activity.end()
-        await indicator.shutdown()
     }
 
     /// An activity of a script, such as `2?` for one that asks the user.
@@ -266,131 +185,109 @@ import TestSupport
         return finished
     }
 
-    @Test func `The status is cleared with the title, and a success or failure of the work stays`() async throws {
-        let clock = VirtualClock()
+    /// An update of a script: the activities in progress, and those that have ended. While the indicator is `waiting`
+    /// or `disabled`, there are others.
+    private func update(_ words: some StringProtocol) -> IndicatorUpdate {
+        let words = words.split(separator: " ").map { Substring($0) }
+        if words == ["waiting"] || words == ["disabled"] {
+            let state: IndicatorState = words == ["waiting"] ? .delayingStart : .inactive
+            return IndicatorUpdate(IndicatorSnapshot(state: state, activityCount: 1))
+        }
+        let ended = words.filter { "+!-.".contains($0.last!) }
+        let running = words.filter { !ended.contains($0) }.map(details)
+        let state: IndicatorState = running.isEmpty ? .inactive : .active
+        let snapshot = IndicatorSnapshot(state: state, activityCount: running.count, activities: running)
+        return IndicatorUpdate(snapshot, finished: ended.map(finished))
+    }
+
+    /// Updates, of which those before a comma are skipped, and then the states of the records, that of the whole first.
+    @Test(arguments: [
+        (
+            "The records are those of the work that is shown, and its success or failure stays",
+            """
+            1 = working 1:working
+            1 = working 1:working
+            1 2? = blocked 1:working 2:blocked
+            2 3 1- = working 1:idle 2:working 3:working
+            3 2! = working 1:idle 2:error 3:working
+            3+ = error
+             = error
+            4 = working 4:working
+            5 4. = working 5:working
+            5+ 9+ = done
+            6 5! = working 6:working
+            6- =
+            7 = working 7:working
+            disabled =
+            8 = working 8:working
+            stop =
+            """
+        ),
+        (
+            "The outcome of skipped work counts, and stays after the end",
+            """
+            1, 1! = error
+            waiting = error
+            1 = working 1:working
+            1!, 1, 2+ = done
+            1! = done
+            stop = done
+            """
+        ),
+    ])
+    func `The status is reported`(sentence: String, script: String) async throws {
+        let (clock, id) = (VirtualClock(), "indicator.\(getpid())")
         let backend = try await makeBackend("{label}", status: .on, clock: clock).started()
         var emulator = TitleEmulator()
-        var output = ""
-        let id = "indicator.\(getpid())"
-        // What is in progress, what has ended, and then the states of the records, that of the whole first.
-        let script: [(activities: String, ended: String, states: String)] = [
-            ("1", "", "working 1:working"),
-            ("1", "", "working 1:working"),
-            ("1 2?", "", "blocked 1:working 2:blocked"),
-            ("2 3", "1-", "working 1:idle 2:working 3:working"),
-            ("3", "2!", "working 1:idle 2:error 3:working"),
-            ("", "3+", "error"),
-            ("", "", "error"),
-            ("4", "", "working 4:working"),
-            ("5", "4", "working 5:working"),
-            ("", "5+ 9+", "done"),
-            ("6", "5!", "working 6:working"),
-            ("", "6-", ""),
-            ("7", "", "working 7:working"),
-            // It was disabled.
-            ("", "", "-"),
-            ("8", "", "working 8:working"),
-        ]
-        for (activities, ended, states) in script {
-            var snapshot = IndicatorSnapshot(state: activities.isEmpty ? .inactive : .active)
-            snapshot.activities = activities.split(separator: " ").map(details)
-            snapshot.activityCount = states == "-" ? 1 : snapshot.activities.count
-            let ended = ended.split(separator: " ").map(finished)
+        for line in script.split(separator: "\n") {
+            let sides = line.split(separator: "=", omittingEmptySubsequences: false)
             clock.advance(by: .milliseconds(100))
-            try await backend.update(IndicatorUpdate(snapshot, finished: ended))
-            output = written()
-            emulator.receive(Array(output.utf8))
-            let shown: [String] = emulator.records.sorted { $0.key < $1.key }.map { key, state in
+            if line.hasPrefix("stop") {
+                await backend.stop()
+            } else {
+                let steps = sides[0].split(separator: ",").map(update)
+                var last = steps[steps.count - 1]
+                last.earlier = Array(steps.dropLast())
+                try await backend.update(last)
+            }
+            emulator.receive(terminal.read())
+            let shown = emulator.records.sorted { $0.key < $1.key }.map { key, state in
                 key == id ? state : key.replacing("\(id)/", with: "") + ":" + state
             }
-            let expected: [String] = states.split(separator: " ").map(String.init).filter { $0 != "-" }
-            #expect(shown == expected)
+            #expect(shown.joined(separator: " ") == sides[1].trimmingCharacters(in: .whitespaces), "\(line)")
         }
+    }
+
+    @Test func `A record has the app, the label and the progress, and is cleared after the title`() async throws {
+        let id = "indicator.\(getpid())"
+        let backend = try await makeBackend("{label}", status: .on).started()
+        try await backend.update(update("8"))
         let title = Data("label 8".utf8).base64EncodedString()
-        let texts: [String] = ["\(id):app=app:title=\(title)", "\(id)/8:title=\(title)"]
-        let reports: [String] = texts.map { "\u{1B}]7501;state=working:progress=40:id=\($0)\u{1B}\\" }
-        let shown = "\u{1B}[22;0t\u{1B}]0;label 8\u{7}" + reports.joined()
-        #expect(output == shown)
+        let records = ["\(id):app=app:title=\(title)", "\(id)/8:title=\(title)"]
+        let reports = records.map { "\u{1B}]7501;state=working:progress=40:id=\($0)\u{1B}\\" }
+        #expect(written() == titleSequences("save [label 8]") + reports.joined())
         await backend.stop()
-        #expect(written() == "\u{1B}[23;0t\u{1B}]7501;state=clear:id=\(id)\u{1B}\\")
+        #expect(written() == titleSequences("restore") + "\u{1B}]7501;state=clear:id=\(id)\u{1B}\\")
     }
 
     @Test func `Of the activities that have ended, the status has the last ones, so that all fit`() async throws {
-        let clock = VirtualClock()
-        let backend = try await makeBackend("{label}", status: .on, clock: clock).started()
+        let backend = try await makeBackend("{label}", status: .on).started()
         var emulator = TitleEmulator()
-        for number in 0..<100 {
-            clock.advance(by: .milliseconds(100))
-            var snapshot = IndicatorSnapshot(state: .active, activityCount: 16)
-            snapshot.activities = (0..<16).map { details("\(number * 16 + $0)") }
-            let ended = number == 0 ? [] : (0..<16).map { finished("\((number - 1) * 16 + $0)+") }
-            try await backend.update(IndicatorUpdate(snapshot, finished: ended))
+        for start in stride(from: 0, to: 1600, by: 16) {
+            let ended = start == 0 ? [] : (start - 16..<start).map { "\($0)+" }
+            let words = ended + (start..<start + 16).map(String.init)
+            try await backend.update(update(words.joined(separator: " ")))
             emulator.receive(terminal.read())
-            #expect(emulator.records.count <= 33)
+            #expect(emulator.records.count == (start == 0 ? 17 : 33))
         }
-        await backend.stop()
-        emulator.receive(terminal.read())
-        #expect(emulator.records == [:])
     }
 
-    @Test func `The status is reported ten times a second at most, and an outcome of skipped work`() async throws {
-        let backend = try makeBackend("{label}", status: .on)
-        #expect(backend.backend.delivery.minimumInterval == .milliseconds(100))
+    @Test func `The status is reported ten times a second at most`() throws {
+        #expect(try makeBackend("{label}", status: .on).backend.delivery.minimumInterval == .milliseconds(100))
         #expect(try makeBackend("{label}").backend.delivery.minimumInterval == .zero)
-        try await backend.start()
-        var emulator = TitleEmulator()
-        let working = IndicatorUpdate(IndicatorSnapshot(state: .active, activityCount: 1, label: "A"))
-        let (failed, done) = (
-            IndicatorUpdate(idle, finished: [finished("1!")]), IndicatorUpdate(idle, finished: [finished("2+")])
-        )
-        // What is shown, with what was skipped before, and the records then.
-        let script: [([IndicatorUpdate], [String])] = [
-            ([working, failed], ["error"]),
-            // Work that is not shown yet.
-            ([IndicatorUpdate(IndicatorSnapshot(state: .delayingStart, activityCount: 1))], ["error"]),
-            ([working], ["working", "working"]), ([failed, working, done], ["done"]), ([failed], ["done"]),
-        ]
-        for (steps, states) in script {
-            var update = steps[steps.count - 1]
-            update.earlier = Array(steps.dropLast())
-            try await backend.update(update)
-            emulator.receive(terminal.read())
-            #expect(Array(emulator.records.values) == states)
-        }
-        await backend.stop()
-        emulator.receive(terminal.read())
-        #expect(Array(emulator.records.values) == ["done"])
     }
 
-    // MARK: Missing, stopped and closed terminals
-
-    @Test(arguments: ["dumb", "", nil]) func `A dumb terminal is not written to`(type: String?) async throws {
-        let backend = try makeBackend(environment: type.map { ["TERM": $0] } ?? [:])
-        let error = await #expect(throws: TerminalError.dumbTerminal(type: type)) { try await backend.start() }
-        #expect(error?.description.contains("set TERM to the type of the terminal") == (type != "dumb"))
-        try? await backend.update(busy())
-        await backend.stop()
-        #expect(terminal.read() == [])
-    }
-
-    @Test func `A file or a pipe is not written to`() async throws {
-        let (folder, pipe) = (try TemporaryDirectory(), Pipe())
-        let writer = "/proc/self/fd/\(pipe.fileHandleForWriting.fileDescriptor)"
-        for path in [try folder.write("", to: "file"), writer] {
-            let backend = try makeBackend(path: path)
-            await #expect(throws: TerminalError.notATerminal(path: path)) { try await backend.start() }
-            try? await backend.update(busy())
-            await backend.stop()
-        }
-        try pipe.fileHandleForWriting.close()
-        #expect(try pipe.fileHandleForReading.readToEnd() == nil && folder.read("file") == "")
-    }
-
-    @Test func `A missing terminal is named in the error`() async throws {
-        let backend = try makeBackend(path: "/dev/no-such-terminal")
-        let error = await #expect(throws: TerminalError.self) { try await backend.start() }
-        #expect(error?.reason == "cannot open /dev/no-such-terminal: No such file or directory")
-    }
+    // MARK: Stopped and closed terminals
 
     @Test(.timeLimit(.minutes(10)))
     func `Stop does not wait for a stopped terminal and the title is restored later`() async throws {
@@ -410,32 +307,14 @@ import TestSupport
         #expect(emulator.restores == 1 && emulator.progress == nil && !emulator.isInsideSequence)
     }
 
-    @Test(.timeLimit(.minutes(10))) func `An incomplete sequence is completed on a slow terminal`() async throws {
-        let backend = try await makeBackend("{label}", progress: .on).started()
-        // A window that hangs: its buffer is full, and occasionally it takes a few bytes.
-        let filled = try terminal.fill()
-        let labels = (0..<30).map { "\($0)" + String(repeating: "ä", count: 100) }
-        let updates = Task(executorPreference: ServiceThread(name: "own", idleTime: .zero)) {
-            for label in labels { try await backend.update(busy(label)) }
-            await backend.stop()
-            try await backend.start()
-            try await backend.update(busy("again"))
-            await backend.stop()
-        }
-        var emulator = TitleEmulator()
-        var taken = 0
-        await expectEventually(within: .seconds(300)) {
-            for _ in 0..<97 {
-                guard let byte = terminal.readByte() else { break }
-                taken += 1
-                if taken > filled { emulator.receive(byte) }
-            }
-            return emulator.titlesSet.last == "again" && emulator.stack.isEmpty
-        }
-        try await updates.value
-        emulator.receive(terminal.read())
-        #expect(emulator.screen == "" && !emulator.isInsideSequence)
-        #expect(emulator.saves == emulator.restores && emulator.title == "the old title")
+    @Test func `Two backends share a terminal: the one that was shown last sets its title`() async throws {
+        let (first, second) = try await (makeBackend("{label}").started(), makeBackend("{label}").started())
+        try await first.update(busy("A"))
+        try await second.update(busy("B"))
+        #expect(written() == titleSequences("save [A] [B]"))
+        await second.stop()
+        await first.stop()
+        #expect(written() == titleSequences("[A] restore"))
     }
 
     @Test(.timeLimit(.minutes(10))) func `Closing a stopped terminal ends the wait`() async throws {
@@ -454,11 +333,13 @@ import TestSupport
         .terminalTitle(path: path ?? terminal.path, environment: environment)
     }
 
-    @Test func `A backend is created from settings`() async throws {
-        let backend = try kind().with(["format": "busy: {label}", "progress": "on"]).make(context)
-        #expect(backend.name == "title")
+    @Test func `A backend is created from settings, without an animation where that is read aloud`() async throws {
+        var context = context
+        context.isAccessible = true
+        let backend = try kind().with(["format": "busy: {spinner} {label}", "progress": "on"]).make(context)
+        #expect(backend.name == "title" && backend.delivery.animationInterval == nil)
         let driver = try await BackendDriver(try #require(backend as? TerminalTitleBackend)).started()
-        try await driver.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
+        try await driver.update(busy())
         await driver.stop()
         let emulator = terminal.emulated
         #expect(emulator.titlesSet == ["busy: Work", ""])
@@ -474,46 +355,42 @@ import TestSupport
         #expect(terminal.read() == [])
     }
 
-    @Test func `It is skipped without a terminal but not if one fails`() throws {
-        func isApplicable(_ path: String, _ type: String?) throws -> Bool {
-            try kind(type.map { ["TERM": $0] } ?? [:], path: path).with().isApplicable(context)
-        }
-        #expect(try isApplicable(terminal.path, "xterm"))
-        #expect(try !isApplicable(terminal.path, "dumb") && !isApplicable(terminal.path, nil))
-        #expect(try isApplicable("/dev/null/missing", "xterm"))
-    }
-
-    @Test func `A title that is not written wakes nobody`() throws {
-        #expect(try kind(Self.konsole, path: "/dev/tty").with().make(context).delivery.animationInterval == nil)
-    }
-
-    @Test func `Accessible stops the animation`() async throws {
-        var context = context
-        context.isAccessible = true
-        let backend = try kind(["TERM": "xterm", "LANG": "C.UTF-8"]).with().make(context)
-        #expect(backend.delivery.animationInterval == nil)
-        let driver = try await BackendDriver(try #require(backend as? TerminalTitleBackend)).started()
-        try await driver.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
-        await driver.stop()
-        let emulator = terminal.emulated
-        #expect(emulator.titlesSet.first == "Work - app")
-    }
-
-    @Test func `Unavailability has a reason and help`() async throws {
-        func reason(_ type: String, path: String? = nil) async throws -> Result<String?, Unavailability> {
-            try await kind(["TERM": type], path: path).with().availability(context)
-        }
-        let dumb = "the terminal does not support control sequences (TERM is 'dumb')"
-        #expect(try await reason("dumb") == .failure(Unavailability(reason: dumb)))
-        let unknown = Unavailability(reason: "this terminal (vt100) is not known to have a title")
-        #expect(try await reason("vt100") == .failure(unknown))
-        #expect(try !kind(["TERM": "vt100"]).with().isApplicable(context))
-        // `auto` gives the same answer.
-        for (type, title, isChosen) in [("vt100", "auto", false), ("vt100", "on", true), ("xterm", "auto", true)] {
-            let fit = try kind(["TERM": type]).with(["title": .string(title)]).fit?(context)
-            #expect(fit?.isChosen == isChosen, "\(type)")
-        }
-        let file = Unavailability(reason: "/dev/null is not a terminal")
-        #expect(try await reason("xterm", path: "/dev/null") == .failure(file))
+    /// The type of the terminal, or its path if that is none; the problem; and whether the backend is created, so that
+    /// it is reported.
+    @Test(arguments: [
+        ("dumb", "the terminal does not support control sequences (TERM is 'dumb')", false),
+        (
+            "",
+            "the type of the terminal is unknown (TERM is not set); set TERM to the type of the terminal, such as "
+                + "xterm-256color",
+            false
+        ),
+        ("vt100", "this terminal (vt100) is not known to have a title", false),
+        ("rxvt", "the title of this terminal (urxvt) cannot be restored; set 'title: on' to set it anyway", false),
+        ("/dev/null", "/dev/null is not a terminal", true),
+        (
+            "/dev/null/missing",
+            "cannot open /dev/null/missing: Not a directory; check the permissions of the terminal's device", true
+        ),
+    ])
+    func `What cannot be used is not written to, and is silent where no terminal could show it`(
+        terminal type: String,
+        problem: String,
+        isReported: Bool
+    ) async throws {
+        let path = type.hasPrefix("/") ? type : terminal.path
+        let environment = ["TERM": path == type ? "xterm" : type].filter { $0.value != "" }
+        let backend = try makeBackend(environment: environment, path: path)
+        let error = await #expect(throws: TerminalError.self) { try await backend.update(busy()) }
+        #expect(error?.description == problem)
+        await backend.stop()
+        let configured = try kind(environment, path: path).with()
+        let availability = await configured.availability(context)
+        #expect(throws: Unavailability(reason: error?.reason ?? "", help: error?.help)) { try availability.get() }
+        #expect(configured.isApplicable(context) == isReported)
+        #expect(configured.fit?(context).isChosen == false)
+        #expect(terminal.read() == [])
+        let insisting = try kind(["TERM": "rxvt"]).with(["title": "on"])
+        #expect(insisting.isApplicable(context) && insisting.fit?(context).isChosen == true)
     }
 }
