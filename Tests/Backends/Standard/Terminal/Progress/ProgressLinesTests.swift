@@ -17,19 +17,35 @@ struct ProgressLinesTests {
         )
     }
 
-    private func activity(_ label: String, _ completed: Int = 0, of total: Int? = nil, age: TimeInterval = 12)
-        -> ActivityDetails
-    {
-        var details = ActivityDetails(label: label, since: now.addingTimeInterval(-age))
-        details.total = total
-        details.completed = completed
-        details.unit = .bytes
+    /// An activity of 12 s: its label, with two spaces before it for each group that it is in, and after commas what is
+    /// done of how many MB, the `rate` in MB/s, the seconds that are `left`, its `age`, what it `asks`, its `detail`,
+    /// and whether it `waits`.
+    private func activity(_ text: String) -> ActivityDetails {
+        let label = text.trimmingPrefix { $0 == " " }
+        let parts = label.components(separatedBy: ", ")
+        var details = ActivityDetails(label: parts[0], since: now.addingTimeInterval(-12))
+        (details.unit, details.depth) = (.bytes, (text.count - label.count) / 2)
+        for part in parts.dropFirst() {
+            let words = part.split(separator: " ", maxSplits: 1)
+            let value = words.count > 1 ? String(words[1]) : ""
+            switch words[0] {
+            case "rate": details.rate = Double(value)! * 1e6
+            case "left": details.remaining = .seconds(Int(value)!)
+            case "age": details.since = now.addingTimeInterval(-Double(value)!)
+            case "asks": details.attention = value
+            case "detail": details.detail = value
+            case "waits": details.isWaiting = true
+            default:
+                let amounts = part.split(separator: "/").map { Int((Double($0)! * 1e6).rounded()) }
+                (details.completed, details.total) = (amounts[0], amounts[1])
+            }
+        }
         return details
     }
 
     private func texts(
-        _ activities: [ActivityDetails],
-        width: Int,
+        _ activities: [String],
+        width: Int = 80,
         count: Int? = nil,
         height: Int = .max,
         _ layout: ProgressLines? = nil
@@ -37,235 +53,177 @@ struct ProgressLinesTests {
         let snapshot = IndicatorSnapshot(
             state: .active,
             activityCount: count ?? activities.count,
-            activities: activities
+            activities: activities.map(activity)
         )
-        return (layout ?? self.layout()).lines(for: snapshot, width: width, height: height, now: now, frame: 0).map(
-            \.text
-        )
+        let lines = (layout ?? self.layout()).lines(for: snapshot, width: width, height: height, now: now, frame: 0)
+        return lines.map(\.text)
     }
 
-    @Test func `have a bar, the amount and the times, as far as they fit`() {
-        let activities = [
-            activity("debian-13.iso", 16_200_000, of: 40_000_000), activity("Packages.gz", 400_000, of: 4_000_000),
-        ]
-        let wide = [
-            "debian-13.iso  ━━━━━━━━━━━━━━━━╸────────────────────────  16.2 of 40.0 MB  0:12",
-            "Packages.gz    ━━━━─────────────────────────────────────    0.4 of 4.0 MB  0:12",
-        ]
-        #expect(texts(activities, width: 80) == wide)
-        let narrow = ["debian-13.iso  ━━━━━━━╸───────────  40%", "Packages.gz    ━╸─────────────────  10%"]
-        #expect(texts(activities, width: 40) == narrow)
-        #expect(texts(activities, width: 200)[0].count { "━╸─".contains($0) } == 60)
-        #expect(texts(activities, width: 20) == ["debian-13.iso  40%", "Packages.gz    10%"])
-    }
+    /// For a number of columns, the activities after `<` and their lines after `>`.
+    private static let fitting: Table = """
+        80 columns: a bar, the amount and the time
+          < debian-13.iso, 16.2/40 | Packages.gz, 0.4/4
+          > debian-13.iso  ━━━━━━━━━━━━━━━━╸────────────────────────  16.2 of 40.0 MB  0:12
+          > Packages.gz    ━━━━─────────────────────────────────────    0.4 of 4.0 MB  0:12
+        40 columns: the percentage instead of the amount
+          < debian-13.iso, 16.2/40 | Packages.gz, 0.4/4
+          > debian-13.iso  ━━━━━━━╸───────────  40% | Packages.gz    ━╸─────────────────  10%
+        20 columns: no bar
+          < debian-13.iso, 16.2/40 | Packages.gz, 0.4/4
+          > debian-13.iso  40% | Packages.gz    10%
+        200 columns: the longest bar
+          < a, 16.2/40
+          > a  ━━━━━━━━━━━━━━━━━━━━━━━━────────────────────────────────────  16.2 of 40.0 MB  0:12
+        100 columns: the rate and the time left
+          < debian-13.iso, 16.2/40, rate 1.3, left 18
+          > debian-13.iso  ━━━━━━━━━━━━━━━━────────────────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left
+        80 columns: a shorter bar
+          < debian-13.iso, 16.2/40, rate 1.3, left 18
+          > debian-13.iso  ━━━━━━━━────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left
+        72 columns: the rate rather than the elapsed time
+          < debian-13.iso, 16.2/40, rate 1.3, left 18
+          > debian-13.iso  ━━━━━━━───────────  16.2 of 40.0 MB  1.3 MB/s  0:18 left
+        60 columns: the time left rather than the rate
+          < debian-13.iso, 16.2/40, rate 1.3, left 18
+          > debian-13.iso  ━━━━━━──────────  16.2 of 40.0 MB  0:18 left
+        40 columns: groups
+          < Uploading |   album |     one.jpg | Other
+          > Uploading    ⠋  0:12 |   album      ⠋  0:12 |     one.jpg  ⠋  0:12 | Other        ⠋  0:12
+        50 columns: what an activity asks the user for, marked without colour, too
+          <   Signing, 1/2, asks Pass\u{7}phrase for the key 'id_ed25519' of alice?
+          >   Signing  ━━━━━━━━╸────────  1.0 of 2.0 MB  0:12 |   ! Passphrase for the key 'id_ed25519' of alice?
+        24 columns: as much of it as fits
+          <   Signing, 1/2, asks Passphrase for the key 'id_ed25519' of alice?
+          >   Signing  50% |   ! Passphrase for the…
+        40 columns: that of an activity without a line of its own otherwise
+          < 1 | 2 | 3 | 4 | 5 | 6, asks PIN?
+          > 1  ⠋  0:12 | 2  ⠋  0:12 | 3  ⠋  0:12 | 4  ⠋  0:12 | 6  ⠋  0:12 | ! PIN? | and 1 more
+        60 columns: the short text behind the numbers, without control characters
+          < iso, 16.2/40, detail 3\u{1B} failed
+          > iso  ━━━━━━━━╸────────────  16.2 of 40.0 MB  0:12  3 failed
+        36 columns: no short text
+          < debian-13.iso, 16.2/40, detail 3 failed
+          > debian-13.iso  ━━━━━━─────────  40%
+        80 columns: the app, if no activity has a label
+          > app  ⠋  0:00
+        80 columns: the activities that run before those that wait, which are a count
+          < 1, waits | 2, waits | 3 | 4 | 5 | 6 | 7 | 8, waits
+          > 3  ⠋  0:12 | 4  ⠋  0:12 | 5  ⠋  0:12 | 6  ⠋  0:12 | and 1 more, 3 waiting
+        80 columns: those that wait, too, as long as there is room
+          < 1, waits | 2, waits | 3 | 4, waits | 5, waits
+          > 1  ⠋  0:12 | 2  ⠋  0:12 | 3  ⠋  0:12 | 4  ⠋  0:12 | and 1 waiting
+        80 columns: members below their groups
+          < 1 |   2, waits |   3, waits | 4 |   5, waits |   6 |   7
+          > 1    ⠋  0:12 |   2  ⠋  0:12 |   3  ⠋  0:12 | 4    ⠋  0:12 |   6  ⠋  0:12 |   7  ⠋  0:12 | and 1 waiting
+        30 columns: right-to-left text, isolated from the other fields, also where its end is cut off
+          < שלום, 1/2 | שלום שלום שלום שלום, 1/2
+          > שלום\u{200E}            ━━━━────  50% | שלום שלום שלו…\u{200E}  ━━━━────  50%
+        """
 
-    @Test func `have the rate and the time left if they are known, and if they fit`() {
-        var details = activity("debian-13.iso", 16_200_000, of: 40_000_000)
-        details.rate = 1_300_000
-        details.remaining = .seconds(18)
-        // The rate says more than the elapsed time.
-        for (width, line) in [
-            (100, "━━━━━━━━━━━━━━━━────────────────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left"),
-            (80, "━━━━━━━━────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left"),
-            (72, "━━━━━━━───────────  16.2 of 40.0 MB  1.3 MB/s  0:18 left"),
-            (60, "━━━━━━──────────  16.2 of 40.0 MB  0:18 left"), (24, "40%"),
-        ] {
-            #expect(texts([details], width: width) == ["debian-13.iso  \(line)"])
+    @Test(arguments: fitting) func `have what fits`(sentence: String, script: String) throws {
+        func parts(_ mark: String) -> [String] {
+            let lines = script.components(separatedBy: "\n").filter { $0.hasPrefix(mark) }
+            return lines.flatMap { $0.dropFirst(2).components(separatedBy: " | ") }
         }
+        let width = try #require(Int(sentence.prefix { $0.isNumber }))
+        #expect(texts(parts("<"), width: width, count: max(parts("<").count, 1)) == parts(">"), "\(sentence)")
     }
 
-    @Test func `are indented by the depth of the groups`() {
-        var activities = ["Uploading", "album", "one.jpg", "Other"].map { activity($0) }
-        (activities[1].depth, activities[2].depth) = (1, 2)
-        #expect(
-            texts(activities, width: 40) == [
-                "Uploading    ⠋  0:12", "  album      ⠋  0:12", "    one.jpg  ⠋  0:12", "Other        ⠋  0:12",
-            ]
-        )
+    /// The activities that are listed, perhaps as one group, the count of all, how many may have a line, and the rows
+    /// of the window; then how many lines there are, and the last one.
+    @Test(arguments: [
+        (6, false, 6, 4, 24, 5, "and 2 more"),
+        (6, false, 500, 4, 24, 5, "and 2 more"),
+        (16, false, 1000, 4, 24, 5, "and 996 more"),
+        // A group of 20 members is one activity, and the list ends after 15 of them. Its line does not count.
+        (16, true, 1, 4, 24, 6, "and 11 more"),
+        (16, true, 3, 4, 24, 6, "and 13 more"),
+        (6, false, 6, 6, 24, 6, "6  ⠋  0:12"),
+        // In a low window, that line is not the one that is left out.
+        (6, false, 6, 4, 3, 3, "and 4 more"),
+        (6, false, 6, 6, 6, 6, "6  ⠋  0:12"),
+    ])
+    func `have the number of further activities`(
+        listed: Int,
+        isGroup: Bool,
+        count: Int,
+        maxLines: Int,
+        height: Int,
+        lines: Int,
+        last: String
+    ) {
+        let activities = (1...listed).map { isGroup && $0 > 1 ? "  \($0)" : "\($0)" }
+        let texts = texts(activities, count: count, height: height, layout(maxLines: maxLines))
+        #expect(texts.count == lines && texts.last == last)
     }
 
     @Test func `keep their places when an activity without a progress begins`() {
-        let bar = activity("debian-13.iso", 16_200_000, of: 40_000_000)
+        let bar = "debian-13.iso, 16.2/40"
         for width in 20...200 {
-            let alone = texts([bar], width: width)[0]
-            #expect(texts([bar, activity("Verifying")], width: width)[0] == alone, "width \(width)")
-            #expect(texts([bar, activity("Verifying")], width: width)[1].hasPrefix("Verifying"))
+            let both = texts([bar, "Verifying"], width: width)
+            #expect(both[0] == texts([bar], width: width)[0] && both[1].hasPrefix("Verifying"), "width \(width)")
         }
     }
 
-    @Test func `have a second line with what an activity asks the user for, marked without colour, too`() {
-        var details = activity("Signing", 1_000_000, of: 2_000_000)
-        details.attention = "Pass\u{7}phrase for the key 'id_ed25519' of alice?"
-        details.depth = 1
-        #expect(
-            texts([details], width: 50) == [
-                "  Signing  ━━━━━━━━╸────────  1.0 of 2.0 MB  0:12",
-                "  ! Passphrase for the key 'id_ed25519' of alice?",
-            ]
-        )
-        #expect(texts([details], width: 24).last == "  ! Passphrase for the…")
-        // Also if it has no line of its own otherwise.
-        details.depth = 0
-        let many = (1...6).map { activity("number \($0)") } + [details]
-        let lines = texts(many, width: 80)
-        #expect(lines.count == 7 && lines[4].hasPrefix("Signing  ") && lines[5].hasPrefix("! Passphrase"))
-        #expect(lines.last == "and 2 more")
-    }
-
     @Test func `give room to the name first, then to percentage, bar, time left, amount, rate and elapsed time`() {
-        var details = activity("a file with a name that is quite long", 16_200_000, of: 40_000_000, age: 754)
-        (details.rate, details.remaining) = (1_300_000, .seconds(18))
+        let label = "a file with a name that is quite long"
         let fields = ["40%|40.0 MB", "━", "0:18 left", "of 40.0 MB", "1.3 MB/s", "12:34"]
-        var counts: [Int] = []
-        for width in 20...200 {
-            let line = texts([details], width: width)[0]
-            #expect(SafeText.columns(of: line) < width)
+        let counts = (20...200).map { width in
+            let line = texts(["\(label), 16.2/40, rate 1.3, left 18, age 754"], width: width)[0]
             let shown = fields.map { $0.split(separator: "|").contains { line.contains($0) } }
             let count = shown.prefix { $0 }.count
             #expect(!shown.dropFirst(count).contains(true), "\(width): \(line)")
-            if count > 2 { #expect(line.hasPrefix(details.label ?? ""), "\(width): \(line)") }
-            counts.append(count)
+            #expect(count <= 2 || line.hasPrefix(label), "\(width): \(line)")
+            return count
         }
         #expect(counts == counts.sorted() && counts.first == 1 && counts.last == fields.count)
     }
 
-    private static let labels = [
-        "Work", "Fetching äöü", "日本語のファイルを取得しています", "👨‍👩‍👧‍👦🇩🇪☎️ family", "שלום עולם", "e\u{301}e\u{301} combining",
-        String(repeating: "long ", count: 2000), "\u{1B}[2J\u{7}bad\r\nlabel", "",
-    ]
-
-    @Test(arguments: labels) func `are never wider than the window, and have no control characters`(label: String) {
-        for environment in [["LANG": "C.UTF-8"], ["LANG": "C"]] {
-            for width in 1...120 {
-                let snapshot = IndicatorSnapshot(
-                    state: .active,
-                    activityCount: 9,
-                    activities: [activity(label, 1_234_567, of: 40_000_000), activity("two"), activity("three", 5)]
-                )
-                for line in layout(environment).lines(for: snapshot, width: width, now: now, frame: width) {
-                    #expect(line.columns <= max(width - 1, 1))
-                    #expect(!line.text.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F })
-                }
-            }
-        }
-    }
-
-    @Test func `have the number of further activities`() {
-        let activities = (1...6).map { activity("number \($0)") }
-        #expect(texts(activities, width: 80).last == "and 2 more")
-        #expect(texts(activities, width: 80, count: 500).last == "and 2 more")
-        let many = (1...16).map { activity("number \($0)") }
-        #expect(texts(many, width: 80, count: 1000).last == "and 996 more")
-        // A group of 20 members is one activity, and the list ends after 15 of them. Its line does not count.
-        let group = many.enumerated().map { index, activity in
-            var activity = activity
-            activity.depth = index == 0 ? 0 : 1
-            return activity
-        }
-        #expect(texts(group, width: 80, count: 1).last == "and 11 more")
-        #expect(texts(group, width: 80, count: 3).last == "and 13 more")
-        #expect(texts(activities, width: 80, layout(maxLines: 6)).count == 6)
-        // In a low window, that line is not the one that is left out.
-        #expect(texts(activities, width: 80, height: 3).suffix(1) == ["and 4 more"])
-        #expect(texts(activities, width: 80, height: 3).count == 3)
-        #expect(texts(activities, width: 80, height: 6, layout(maxLines: 6)).count == 6)
-    }
-
-    @Test func `The activities that run have lines before those that wait, which are a count`() {
-        func activity(_ number: Int, waits: Bool, depth: Int = 0) -> ActivityDetails {
-            var activity = ActivityDetails(label: "\(number)", since: now)
-            (activity.id, activity.isWaiting, activity.depth) = (UInt64(number), waits, depth)
-            return activity
-        }
-        func labels(_ activities: [ActivityDetails]) -> [String] {
-            texts(activities, width: 80).map { $0.split(separator: "  ").first.map { "\($0)" } ?? "" }
-        }
-        let many = (1...12).map { activity($0, waits: $0 <= 7) }
-        #expect(labels(many) == ["8", "9", "10", "11", "and 1 more, 7 waiting"])
-        #expect(labels((1...6).map { activity($0, waits: $0 != 3) }) == ["1", "2", "3", "4", "and 2 waiting"])
-        // Members are below their groups.
-        let groups =
-            [activity(1, waits: false)] + (2...4).map { activity($0, waits: true, depth: 1) }
-            + [activity(5, waits: false)] + (6...9).map { activity($0, waits: $0 < 7, depth: 1) }
-        #expect(
-            texts(groups, width: 80).map { $0.prefix(4).trimmingCharacters(in: .whitespaces) }
-                == ["1", "2", "5", "7", "8", "9", "and"]
-        )
-    }
-
-    @Test func `The short text of an activity is behind the numbers, without control characters, as far as it fits`() {
-        var details = activity("debian-13.iso", 16_200_000, of: 40_000_000)
-        details.detail = "3\u{1B} failed\n"
-        #expect(texts([details], width: 80)[0].hasSuffix("16.2 of 40.0 MB  0:12  3 failed"))
-        #expect(texts([details], width: 36)[0].hasSuffix("40%"))
-    }
-
-    @Test func `A finished bar leaves its total, time and average rate`() {
-        var finished = FinishedActivity(label: "iso", outcome: .succeeded, duration: .seconds(31))
-        (finished.completed, finished.unit) = (40_000_000, .bytes)
-        #expect(layout().line(for: finished) == "✓ iso (40.0 MB in 31.0 s, 1.3 MB/s)")
-        // What was done earlier is no part of the rate.
-        finished.doneEarlier = 37_000_000
-        #expect(layout().line(for: finished) == "✓ iso (40.0 MB in 31.0 s, 96.8 kB/s)")
-        finished.doneEarlier = 40_000_000
-        #expect(layout().line(for: finished) == "✓ iso (40.0 MB in 31.0 s)")
-        finished.doneEarlier = 0
-        (finished.completed, finished.unit) = (3, ActivityUnit("files"))
-        (finished.outcome, finished.duration) = (.failed("disk full"), .seconds(66))
-        #expect(layout().line(for: finished) == "✗ iso: disk full (3 files in 1:06, 22 s each)")
-    }
-
-    @Test func `show the app if no activity has a label`() {
-        #expect(texts([], width: 80, count: 3).first?.hasPrefix("app  ⠋  ") == true)
-    }
-
-    @Test func `have the decimal mark of the locale`() {
-        var layout = layout()
-        layout.look.numbers.decimalMark = ","
-        var details = activity("debian-13.iso", 16_200_000, of: 40_000_000)
-        (details.rate, details.remaining) = (1_300_000, .seconds(18))
-        #expect(texts([details], width: 72, layout)[0].hasSuffix("  16,2 of 40,0 MB  1,3 MB/s  0:18 left"))
-        #expect(texts([details], width: 30, layout)[0].hasSuffix("━━━╸─────  40%"))
-        let end = FinishedActivity(label: "a", outcome: .succeeded, duration: .milliseconds(2_100))
-        #expect(layout.line(for: end) == "✓ a (2,1 s)")
-        layout.look.usesUnicode = false
-        #expect(texts([details], width: 30, layout)[0].hasSuffix("###------  40%"))
-    }
-
-    @Test func `are ASCII if the locale has no Unicode, and without colours if they are disabled`() throws {
-        let ascii = texts([activity("Große …", 50, of: 100)], width: 60, layout(["LANG": "C"]))
-        #expect(ascii == ["Gro?e ...  ##############---------------  50 of 100 B  0:12"])
-        func color(_ environment: [String: String], isTerminal: Bool) -> Bool {
-            TextLook(environment: environment, isTerminal: isTerminal).usesColor
-        }
-        #expect(color([:], isTerminal: true) && !color([:], isTerminal: false))
-        #expect(!color(["NO_COLOR": "1"], isTerminal: true) && color(["NO_COLOR": ""], isTerminal: true))
-        #expect(color(["CLICOLOR_FORCE": "1"], isTerminal: false) && !color(["CLICOLOR_FORCE": "0"], isTerminal: false))
-        #expect(!color(["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], isTerminal: false))
-    }
-
-    @Test("show the outcome of a finished activity")
-    func ends() {
-        func line(_ outcome: ActivityOutcome, _ duration: Duration = .milliseconds(2_100)) -> String {
-            layout().line(for: FinishedActivity(label: "Fetching\nindex", outcome: outcome, duration: duration))
-        }
-        #expect(line(.failed("HTTP\u{1B}[m 503")) == "✗ Fetching index: HTTP[m 503 (2.1 s)")
-        #expect(line(.succeeded, .seconds(65)) == "✓ Fetching index (1:05)")
-        #expect(line(.cancelled) == "- Fetching index: cancelled (2.1 s)")
+    @Test(arguments: [
+        (ActivityOutcome.failed("HTTP\u{1B}[m 503"), 2.1, 0, 0, ActivityUnit.count, "✗ a b: HTTP[m 503 (2.1 s)"),
+        (.succeeded, 65, 0, 0, .count, "✓ a b (1:05)"),
+        (.cancelled, 2.1, 0, 0, .count, "- a b: cancelled (2.1 s)"),
         // Not as a success, which nobody has reported.
-        #expect(line(.unspecified) == "• Fetching index: ended (2.1 s)")
+        (.unspecified, 2.1, 0, 0, .count, "• a b: ended (2.1 s)"),
+        (.succeeded, 31, 40_000_000, 0, .bytes, "✓ a b (40.0 MB in 31.0 s, 1.3 MB/s)"),
+        // What was done earlier is no part of the rate.
+        (.succeeded, 31, 40_000_000, 37_000_000, .bytes, "✓ a b (40.0 MB in 31.0 s, 96.8 kB/s)"),
+        (.succeeded, 31, 40_000_000, 40_000_000, .bytes, "✓ a b (40.0 MB in 31.0 s)"),
+        (.failed("disk full"), 66, 3, 0, ActivityUnit("files"), "✗ a b: disk full (3 files in 1:06, 22 s each)"),
+    ])
+    func `The line of an activity that has ended has the outcome, the time, the amount and the rate`(
+        outcome: ActivityOutcome,
+        seconds: Double,
+        completed: Int,
+        earlier: Int,
+        unit: ActivityUnit,
+        line: String
+    ) {
+        var finished = FinishedActivity(label: "a\nb", outcome: outcome, duration: .seconds(seconds))
+        (finished.completed, finished.doneEarlier, finished.unit) = (completed, earlier, unit)
+        #expect(layout().line(for: finished) == line)
         // A member has told it.
-        var group = FinishedActivity(label: "Files", outcome: .failed("HTTP 503"), duration: .seconds(2))
-        group.messageAfterMembers = ""
-        #expect(layout().line(for: group) == "✗ Files: failed (2.0 s)")
+        finished.messageAfterMembers = ""
+        #expect(!outcome.isFailure || layout().line(for: finished).hasPrefix("✗ a b: failed ("))
     }
 
-    @Test func `isolate right-to-left text from the other fields`() {
-        #expect(texts([activity("שלום", 1, of: 2)], width: 80)[0].hasPrefix("שלום\u{200E}  "))
-        #expect(!texts([activity("hello", 1, of: 2)], width: 80)[0].unicodeScalars.contains("\u{200E}"))
-        // Also where the end of the label is cut off.
-        let long = texts([activity(String(repeating: "שלום", count: 20), 1, of: 2)], width: 40)[0]
-        #expect(long.contains("…\u{200E}  "))
+    @Test func `have the decimal mark and the characters of the locale, and colours if they are enabled`() {
+        var german = layout()
+        german.look.numbers.decimalMark = ","
+        #expect(
+            texts(["debian-13.iso, 16.2/40, rate 1.3, left 18"], width: 72, german)[0].hasSuffix(
+                "  16,2 of 40,0 MB  1,3 MB/s  0:18 left"
+            )
+        )
+        let end = FinishedActivity(label: "a", outcome: .succeeded, duration: .milliseconds(2_100))
+        #expect(german.line(for: end) == "✓ a (2,1 s)")
+        let ascii = texts(["Große …, 20/40"], width: 60, layout(["LANG": "C"]))
+        #expect(ascii == ["Gro?e ...  ############-------------  20.0 of 40.0 MB  0:12"])
+        func color(_ variables: [String: String]) -> Bool {
+            TextLook(environment: variables, isTerminal: false).usesColor
+        }
+        #expect(color(["CLICOLOR_FORCE": "1"]) && !color(["CLICOLOR_FORCE": "0"]))
+        #expect(!color(["CLICOLOR_FORCE": "1", "NO_COLOR": "1"]))
     }
 
     @Test func `leave nothing of an earlier label, whatever its direction`() {
