@@ -4,13 +4,12 @@ import Logging
 
 /// An app with live progress that executes the commands in a file, usually a FIFO, one per line.
 ///
-/// Usage: `test-probe progress CONFIG COMMANDS [APP]`. It appends each executed command to `COMMANDS.done`.
+/// Usage: `test-probe progress CONFIG COMMANDS`. It appends each executed command to `COMMANDS.done`.
 ///
 /// | command | does |
 /// |---|---|
 /// | `begin NAME` | begins an activity with that label |
 /// | `bytes NAME COMPLETED TOTAL` | sets its progress in bytes |
-/// | `ask NAME TEXT` | asks the user |
 /// | `end NAME`, `fail NAME TEXT` | ends it |
 /// | `log TEXT` | logs through `IndicatorLogHandler` |
 /// | `print TEXT`, `piece TEXT` | prints to `TerminalOutput.shared`, with or without a line break |
@@ -23,8 +22,7 @@ enum ProgressProbe {
     static func run(_ arguments: [String]) async throws {
         beginProbe()
         let commands = arguments[1]
-        let app = arguments.dropFirst(2).first ?? "helper"
-        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: app, path: arguments[0]))
+        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "helper", path: arguments[0]))
         kept = indicator
         let logger = Logger(label: "helper") { label in
             IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: label))
@@ -43,7 +41,6 @@ enum ProgressProbe {
                 activity?.unit = .bytes
                 activity?.total = numbers[1]
                 activity?.completed = numbers[0]
-            case "ask": activities[parts[0]]?.attention = String(parts[1])
             case "end": activities.removeValue(forKey: rest)?.end(.succeeded)
             case "fail": activities.removeValue(forKey: parts[0])?.end(.failed(String(parts[1])))
             case "log": logger.info("\(rest)")

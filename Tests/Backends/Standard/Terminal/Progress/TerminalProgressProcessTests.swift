@@ -1,7 +1,7 @@
 import TestSupport
 
 /// Live progress of a real app: in tmux, under script(1), on pipes, and for every way to end.
-@Suite("Live progress of an app", .timeLimit(.minutes(10)))
+@Suite("Live progress of an app", .timeLimit(.minutes(10)), .needs("tmux", package: "tmux"))
 struct TerminalProgressProcessTests {
     private let folder: TemporaryDirectory
     private let helper: String
@@ -60,53 +60,38 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    /// The lines of the screen without those that are empty.
-    private func screen(_ tmux: Tmux) async throws -> [String] {
-        try await tmux.screen.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
-    }
-
-    /// The same with the history, and with wrapped lines as one.
-    private func text(_ tmux: Tmux) async throws -> [String] {
-        try await tmux.command("capture-pane", "-p", "-J", "-S", "-").split(separator: "\n")
-            .map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
+    /// The lines of the screen without those that are empty; or those of the history, too, with wrapped lines as one.
+    private func screen(_ tmux: Tmux, history: Bool = false) async throws -> [String] {
+        let text = try await history ? tmux.command("capture-pane", "-p", "-J", "-S", "-") : tmux.screen
+        return text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
     }
 
     private func shows(_ tmux: Tmux, _ condition: ([String]) -> Bool) async throws -> Bool {
         try await eventually { try await condition(screen(tmux)) }
     }
 
-    /// Whether these are the lines: each is the text, or begins with it if it ends in a space or `(`, or is empty here.
-    private static func have(_ lines: some Collection<String>, _ texts: [String]) -> Bool {
-        lines.count == texts.count
-            && zip(lines, texts).allSatisfy { line, text in
-                guard let last = text.last else { return true }
-                return last == " " || last == "(" ? line.hasPrefix(text) : line == text
-            }
-    }
-
-    /// Waits until these are the lines of the screen.
-    private func expect(_ tmux: Tmux, _ texts: String..., at location: SourceLocation = #_sourceLocation) async throws {
-        let isShown = try await shows(tmux) { Self.have($0, texts) }
-        let lines = try await screen(tmux)
-        #expect(isShown, "\(lines)", sourceLocation: location)
-    }
-
-    /// Waits until the history and the screen have these lines, after which there may be bars.
+    /// Waits until these are the lines of the screen, or of the history, too: each is the text, or begins with it if it
+    /// ends in a space or `(`, or is any one if it is empty. After `…`, these are the last lines.
     private func expect(
         _ tmux: Tmux,
-        text expected: [String],
-        bars: String...,
+        _ expected: [String],
+        history: Bool = false,
         at location: SourceLocation = #_sourceLocation
     ) async throws {
+        let texts = expected.filter { $0 != "…" }
+        var lines: [String] = []
         let isShown = try await eventually {
-            let lines = try await text(tmux)
-            return lines.prefix(expected.count) == expected[...] && Self.have(lines.dropFirst(expected.count), bars)
+            lines = try await screen(tmux, history: history)
+            if texts.count < expected.count { lines = lines.suffix(texts.count) }
+            return lines.count == texts.count
+                && zip(lines, texts).allSatisfy { line, text in
+                    text == "" || line == text || " (".contains(text.last!) && line.hasPrefix(text)
+                }
         }
-        let lines = try await text(tmux)
         #expect(isShown, "\(lines)", sourceLocation: location)
     }
 
-    @Test(.needs("tmux", package: "tmux"), arguments: [20, 40, 80, 200])
+    @Test(arguments: [20, 40, 80, 200])
     func `fits windows of every width, and follows a change`(columns: Int) async throws {
         try await inTerminal(columns: columns, rows: 12) { tmux in
             try await tell("begin debian-13.iso", "bytes debian-13.iso 20000000 40000000", "begin 日本語 äöü")
@@ -128,22 +113,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test(.needs("tmux", package: "tmux"))
-    func `keeps text that ends at the right margin, also after text that preceded the lines`() async throws {
-        try await inTerminal { tmux in
-            try await tell("print earlier", "begin one")
-            try await expect(tmux, "earlier", "one ")
-            let full = String(repeating: "x", count: 79) + "y"
-            try await tell("piece \(full)")
-            // Drawing would cancel the delayed line break.
-            #expect(try await shows(tmux) { $0.count == 2 && $0[1] == full })
-            try await tell("print continued")
-            try await expect(tmux, "earlier", full, "continued", "one ")
-            try await tell("shutdown")
-        }
-    }
-
-    @Test(.needs("tmux", package: "tmux")) func `keeps its own messages above the lines`() async throws {
+    @Test func `keeps its own messages above the lines`() async throws {
         try await inTerminal { tmux in
             try await tell("begin one", "bytes one 20000000 40000000")
             #expect(try await shows(tmux) { $0.count == 1 && $0[0].hasPrefix("one ") && $0[0].contains("━") })
@@ -158,37 +128,28 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("keeps logged and printed text above the lines, and foreign output readable", .needs("tmux", package: "tmux"))
-    func output() async throws {
+    @Test func `keeps logged and printed text above the lines, and foreign output readable`() async throws {
         try await inTerminal { tmux in
             try await tell("begin one", "begin two", "log logged 日本", "print printed", "raw foreign")
-            #expect(
-                try await shows(tmux) {
-                    $0.first?.hasSuffix("logged 日本") == true
-                        && Self.have($0.dropFirst(), ["printed", "foreign", "one ", "two "])
-                }
-            )
+            try await expect(tmux, ["", "printed", "foreign", "one ", "two "])
+            #expect(try await screen(tmux)[0].hasSuffix("logged 日本"))
             // Up to the right margin, and wider.
             let full = String(repeating: "日", count: 30) + String(repeating: "x", count: 20)
             try await tell("piece \(full)")
-            #expect(try await shows(tmux) { $0.count == 4 && $0[3] == full })
+            try await expect(tmux, ["", "printed", "foreign", full])
             try await tell("print y\(full)")
-            try await expect(tmux, "", "printed", "foreign", full, "y\(full.dropLast())", "x", "one ", "two ")
+            let above = ["", "printed", "foreign", full, "y\(full.dropLast())", "x"]
+            try await expect(tmux, above + ["one ", "two "])
             try await tell("part Password: ")
             // The terminal echoes typed keys at the cursor.
             try await tmux.command("send-keys", "-l", "secret")
-            #expect(try await shows(tmux) { $0.contains("Password: secret") && $0.last?.hasPrefix("two ") == true })
+            try await expect(tmux, above + ["Password: secret", "one ", "two "])
             try await tell("fail two HTTP 503", "end one")
-            #expect(
-                try await shows(tmux) {
-                    $0.count == 8 && Self.have($0.suffix(2), ["Password: secret", "✗ two: HTTP 503 ("])
-                }
-            )
+            try await expect(tmux, above + ["Password: secret", "✗ two: HTTP 503 ("])
         }
     }
 
-    @Test(.needs("tmux", package: "tmux"))
-    func `keeps what the app prints and what its child processes print above the lines, exactly`() async throws {
+    @Test func `keeps what the app prints and what its child processes print above the lines, exactly`() async throws {
         try await inTerminal { tmux in
             try await tell("capture", "begin one", "begin two")
             var expected: [String] = []
@@ -197,25 +158,24 @@ struct TerminalProgressProcessTests {
                 try await tell("\(number.isMultiple(of: 2) ? "child" : "plain") \(line)")
                 expected.append(line)
                 // What a child process has written may appear shortly after its end.
-                #expect(try await eventually { try await text(tmux).contains(line) })
+                #expect(try await eventually { try await screen(tmux, history: true).contains(line) })
             }
             // It was kept back until the process ended, and was part of the next child's first line.
             try await tell("piece-child unfinished")
-            #expect(try await eventually { try await text(tmux).contains("unfinished") })
+            #expect(try await eventually { try await screen(tmux, history: true).contains("unfinished") })
             try await tell("plain ")
             expected.append("unfinished")
-            try await expect(tmux, text: expected, bars: "one ", "two ")
+            try await expect(tmux, expected + ["one ", "two "], history: true)
             try await tell("shutdown")
             try send("return")
-            try await expect(tmux, text: expected + ["ready>"])
+            try await expect(tmux, expected + ["ready>"], history: true)
         }
     }
 
-    @Test(.needs("tmux", package: "tmux"))
-    func `draws nothing while another program uses the terminal, and is drawn again after it`() async throws {
+    @Test func `draws nothing while another program uses the terminal, and is drawn again after it`() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
-            #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
+            try await expect(tmux, ["…", "one "])
             let path = try await tmux.terminalPath
             for modes in ["-echo", "-icanon"] {
                 _ = try await Command.run("stty", ["-F", path, modes])
@@ -226,20 +186,19 @@ struct TerminalProgressProcessTests {
                     return try await !screen(tmux).contains { $0.hasPrefix("one ") }
                 }
                 _ = try await Command.run("stty", ["-F", path, "sane"])
-                #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
+                try await expect(tmux, ["…", "one "])
             }
             try await tell("shutdown")
         }
     }
 
-    @Test(.needs("tmux", package: "tmux"))
-    func `leaves nothing in the history while the window changes its size quickly`() async throws {
+    @Test func `leaves nothing in the history while the window changes its size quickly`() async throws {
         try await inTerminal { tmux in
             try await tell("capture")
             // In the first rows of a window, tmux loses the cursor when lines below it are wrapped.
             for number in 1...30 { try await tell("plain first \(number)") }
             try await tell("begin one", "begin two", "bytes two 1000 2000", "begin three")
-            #expect(try await shows(tmux) { $0.last?.hasPrefix("three ") == true })
+            try await expect(tmux, ["…", "three "])
             for number in 0..<120 {
                 let (columns, rows) = ([90, 44, 70, 52][number % 4], [20, 12, 24, 9][number / 3 % 4])
                 try await tmux.command("resize-window", "-x", "\(columns)", "-y", "\(rows)")
@@ -249,7 +208,7 @@ struct TerminalProgressProcessTests {
             try await tell("shutdown")
             try send("return")
             let expected = (1...30).map { "first \($0)" } + (0..<360).map { "text \($0)" } + ["ready>"]
-            try await expect(tmux, text: expected)
+            try await expect(tmux, expected, history: true)
         }
     }
 
@@ -308,7 +267,6 @@ struct TerminalProgressProcessTests {
 
     @Test(
         "leaves the cursor visible at the start of a clean line, however it ends",
-        .needs("tmux", package: "tmux"),
         arguments: [
             "exit", "return", "shutdown", "C-c", "C-\\", "TERM", "INT", "QUIT", "ABRT", "PIPE", "ALRM", "SEGV", "KILL",
         ]
@@ -316,7 +274,7 @@ struct TerminalProgressProcessTests {
     func ends(how: String) async throws {
         try await inTerminal(suffix: " & echo $! > \(folder.appending("pid")); fg >/dev/null") { tmux in
             try await tell("begin one", "begin two", "print printed")
-            #expect(try await shows(tmux) { $0.first == "printed" && $0.count == 3 })
+            try await expect(tmux, ["printed", "one ", "two "])
             switch how {
             case "C-c", "C-\\": try await tmux.command("send-keys", how)
             case "exit", "return": try send(how)
@@ -337,14 +295,13 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test(.needs("tmux", package: "tmux"))
-    func `draws nothing while it is stopped or in the background, and is drawn again after fg`() async throws {
+    @Test func `draws nothing while it is stopped or in the background, and is drawn again after fg`() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
-            #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
+            try await expect(tmux, ["…", "one "])
             for _ in 0..<2 {
                 try await tmux.command("send-keys", "C-z")
-                #expect(try await shows(tmux) { $0.last == "ready>" })
+                try await expect(tmux, ["…", "ready>"])
                 try await tmux.type("clear; bg")
                 try await tell("raw from the background")
                 #expect(
@@ -353,39 +310,13 @@ struct TerminalProgressProcessTests {
                     }
                 )
                 try await tmux.type("clear; fg")
-                #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
+                try await expect(tmux, ["…", "one "])
             }
         }
     }
 
-    @Test func `leaves only text in a recording of script(1)`() async throws {
-        let record = folder.appending("record")
-        let daemon = try Daemon(
-            "script",
-            [
-                "--quiet", "--flush", "--command",
-                "stty cols 80 rows 24; \(helper) \(arguments.joined(separator: " "))", record,
-            ],
-            environment: ["LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1", "CI": ""],
-            package: "bsdutils"
-        )
-        try await tell("begin one", "print printed")
-        #expect(await eventually { (try? folder.read("record"))?.contains("one") == true })
-        try await tell("shutdown")
-        try send("return")
-        #expect(await eventually { !daemon.isRunning })
-        let lines = try folder.read("record").split(separator: "\n", omittingEmptySubsequences: false)
-        var screen = ScreenEmulator(columns: 80, rows: 24)
-        screen.receive(lines.dropFirst().prefix { !$0.hasPrefix("Script done") }.joined(separator: "\n"))
-        #expect(screen.lines.first == "printed" && screen.lines.count == 1 && screen.unknown == [])
-    }
-
-    @Test(
-        "writes plain lines without control characters to a pipe, and in CI",
-        arguments: [["CI": ""], ["CI": "true"]]
-    )
-    func pipe(environment: [String: String]) async throws {
-        let daemon = try Daemon(helper, arguments, environment: environment.merging(["TERM": "xterm"]) { $1 })
+    @Test func `writes plain lines without control characters to a pipe`() async throws {
+        let daemon = try Daemon(helper, arguments, environment: ["TERM": "xterm", "CI": ""])
         try await tell("begin one")
         #expect(await eventually { daemon.errors.contains("one: started\n") })
         try await tell("fail one HTTP 503", "shutdown")
@@ -433,56 +364,6 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("with 'accessible', writes sentences, with the words that are asked for, and no animation of the title")
-    func accessible() async throws {
-        try configure("accessible: true\nbackends: [terminalProgress, terminalTitle]")
-        try await onTerminal {
-            try await tell("begin Signing")
-            #expect(await terminal.shows("Signing has started.\r\n"))
-            try await tell("ask Signing Passphrase?")
-            #expect(await terminal.shows("Signing asks: Passphrase?\r\n"))
-            try await tell("fail Signing no key", "shutdown")
-            #expect(await terminal.shows("Signing failed after "))
-        }
-        let text = terminal.transcript
-        #expect(text.components(separatedBy: "Passphrase?\r\n").count == 2)
-        // One title for the beginning and one for the question.
-        #expect(text.components(separatedBy: "\u{1B}]0;").dropFirst().filter { $0.hasPrefix("Signing") }.count == 2)
-        #expect(!text.unicodeScalars.contains { (0x2800..<0x2900).contains($0.value) })
-    }
-
-    @Test(
-        "is silent with the title where there is no terminal, and logs a backend that should work and does not",
-        arguments: [true, false]
-    )
-    func silence(isDumb: Bool) async throws {
-        let log = folder.appending(isDumb ? "log" : "missing/folder")
-        try configure(
-            """
-            backends: [terminalTitle, terminalProgress, logFile]
-            terminalProgress: {mode: terminal}
-            logFile: {path: \(log), events: [shown]}
-            """
-        )
-        func work() async throws { try await tell("begin one", "end one", "shutdown") }
-        if isDumb {
-            try await onTerminal(["TERM": "dumb"]) {
-                try await work()
-                #expect(terminal.transcript == "")
-            }
-        } else {
-            // Under cron there is no terminal at all.
-            try folder.write("", to: "missing")
-            let daemon = try Daemon("setsid", ["--wait", helper] + arguments, environment: ["TERM": "xterm"])
-            try await work()
-            #expect(await eventually { daemon.errors.contains("warning") && daemon.errors.contains("logFile") })
-            #expect(!daemon.errors.contains("'terminal"), "\(daemon.errors)")
-            // The daemon is `setsid`, not the app.
-            try send("return")
-            #expect(await daemon.ends())
-        }
-    }
-
     @Test func `writes a frame with one system call`() async throws {
         try await onTerminal(["XDG_RUNTIME_DIR": folder.path]) {
             // The system calls of the process that write, as the kernel counts them (proc(5)).
@@ -519,37 +400,6 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test func `neither blocks nor damages anything on a terminal that takes a byte a second throughout`() async throws
-    {
-        let reader = SlowReader(terminal)
-        let isEnded = Locked(false)
-        defer { isEnded.withLock { $0 = true } }
-        let reading = JoinableThread {
-            while !isEnded.withLock({ $0 }) {
-                reader.readByte()
-                // Never full: an app ends without waiting for its terminal, so what does not fit at the end is lost.
-                while terminal.unreadBytes > 2048 { reader.readByte() }
-                sleep(1)
-            }
-        }
-        try await onTerminal {
-            try await tell("begin one", "begin two", "bytes one 1 40")
-            // What ends before anything is drawn is never drawn.
-            #expect(await eventually { terminal.unreadBytes > 0 })
-            try await tell("log logged", "fail two HTTP 503", "begin three")
-            try await tell("raw foreign", "end one", "end three", "shutdown")
-        }
-        isEnded.withLock { $0 = true }
-        await reading.join()
-        let screen = reader.screen
-        #expect(
-            screen.lines.contains { $0.hasSuffix(" logged") } && screen.lines.contains("foreign"),
-            "\(screen.lines)"
-        )
-        #expect(screen.lines.contains { $0.hasPrefix("✗ two: HTTP 503 (") } && screen.lines.count == 3)
-        #expect(screen.unknown == [])
-    }
-
     @Test func `Log messages wait for a stopped terminal, as print does, and none is lost`() async throws {
         try await onTerminal(end: "exit") {
             try await tell("begin one")
@@ -561,25 +411,5 @@ struct TerminalProgressProcessTests {
             #expect(terminal.transcript.contains("first") && terminal.transcript.contains("second"))
             try await tell("shutdown")
         }
-    }
-}
-
-/// Reads from the other side of a terminal.
-private final class SlowReader: Sendable {
-    private let terminal: PseudoTerminal
-    private let taken = Locked<[UInt8]>([])
-
-    init(_ terminal: PseudoTerminal) { self.terminal = terminal }
-
-    func readByte() {
-        guard let byte = terminal.readByte() else { return }
-        taken.withLock { $0.append(byte) }
-    }
-
-    /// What all bytes show, those that are still available, too.
-    var screen: ScreenEmulator {
-        var screen = ScreenEmulator(columns: 80, rows: 24)
-        screen.receive(String(decoding: taken.withLock(\.self) + terminal.read(), as: UTF8.self))
-        return screen
     }
 }
