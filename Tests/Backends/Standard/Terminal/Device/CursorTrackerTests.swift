@@ -2,6 +2,12 @@ import TestSupport
 
 @testable import IndicatorBackends
 
+extension CursorTracker {
+    fileprivate mutating func receive(_ bytes: some Sequence<UInt8>) {
+        Array(bytes).withUnsafeBufferPointer { receive($0) }
+    }
+}
+
 @Suite("The cursor after a text")
 struct CursorTrackerTests {
     private static let size = TerminalDevice.Size(columns: 10, rows: 4)
@@ -9,7 +15,7 @@ struct CursorTrackerTests {
     private func cursor(after texts: String...) -> CursorTracker {
         var cursor = CursorTracker()
         cursor.resize(to: Self.size)
-        for text in texts { Array(text.utf8).withUnsafeBufferPointer { cursor.receive($0) } }
+        for text in texts { cursor.receive(text.utf8) }
         return cursor
     }
 
@@ -35,13 +41,13 @@ struct CursorTrackerTests {
         // Also if each byte arrives on its own.
         var cursor = CursorTracker()
         cursor.resize(to: Self.size)
-        for byte in text.utf8 { [byte].withUnsafeBufferPointer { cursor.receive($0) } }
+        for byte in text.utf8 { cursor.receive([byte]) }
         #expect(cursor.allowsLines)
     }
 
     @Test(arguments: [
         // Behind the last column, or possibly.
-        "1234567890", "日本語日本", "\r\n1234567890", "⏳⏳⏳⏳⏳", "12345\t123\u{1B}Hx\t",
+        "1234567890", "日本語日本", "123456789日12345678", "\r\n1234567890", "⏳⏳⏳⏳⏳", "12345\t123\u{1B}Hx\t",
         // Above a part of the text.
         "one\r\ntwo\u{1B}[A", "one\r\ntwo\u{1B}M", "\u{1B}[H", "\u{1B}[2H", "one\u{1B}[L", "one\u{1B}8",
         // Within the row, until it ends.
@@ -59,20 +65,19 @@ struct CursorTrackerTests {
         #expect(!cursor(after: "\u{1B}[3").isBetweenSequences && cursor(after: "\u{1B}[3", "1m").isBetweenSequences)
         var cursor = cursor(after: "")
         let bytes = Array("日".utf8)
-        bytes[..<2].withUnsafeBufferPointer { cursor.receive($0) }
+        cursor.receive(bytes[..<2])
         // Its rest may never come: a program in another character set must not freeze the lines.
         #expect(cursor.isBetweenSequences && cursor.allowsLines)
-        bytes[2...].withUnsafeBufferPointer { cursor.receive($0) }
+        cursor.receive(bytes[2...])
         #expect(cursor.isBetweenSequences && cursor.allowsLines)
-        Array("\n".utf8).withUnsafeBufferPointer { cursor.receive($0) }
-        Array("caf".utf8 + [0xE9] + "\n".utf8).withUnsafeBufferPointer { cursor.receive($0) }
+        cursor.receive(Array("\ncaf".utf8) + [0xE9] + "\n".utf8)
         #expect(cursor.isBetweenSequences && cursor.allowsLines)
     }
 
     @Test(arguments: [
         ("50%", false), ("50%\r", true), ("50%\u{8}", true), ("50%\r\u{1B}[K", false), ("50%\r\u{1B}[2K", false),
         ("50%\r\r\n", false), ("50%\r60%", false), ("123456789012\r", true),
-        ("x\r\u{1B}[J", false),
+        ("x\r\u{1B}[J", false), ("☎\r123", true),
     ])
     func `knows whether there is text behind it`(text: String, isBehind: Bool) {
         #expect(cursor(after: text).hasTextBehind == isBehind)
@@ -85,7 +90,7 @@ struct CursorTrackerTests {
             var cursor = cursor(after: text)
             cursor.resize(to: TerminalDevice.Size(columns: columns, rows: 4))
             #expect(cursor.allowsLines == allows, "\(text) \(columns)")
-            Array("\r\n".utf8).withUnsafeBufferPointer { cursor.receive($0) }
+            cursor.receive("\r\n".utf8)
             #expect(cursor.allowsLines)
         }
     }
@@ -97,20 +102,16 @@ struct CursorTrackerTests {
             "\u{1B}[", "\u{1B}", ";", "9999999999999999999999", "\u{1B}]", "\n", "\t", "日", "?1049h", "A", "\u{1B}7",
         ]
         for _ in 0..<200 {
-            cursor.resize(
-                to: TerminalDevice.Size(
-                    columns: Int.random(in: 1...20, using: &random),
-                    rows: Int.random(in: 1...5, using: &random)
-                )
-            )
-            var bytes = (0..<Int.random(in: 0..<8, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random)
+            let columns = Int.random(in: 1...20, using: &random)
+            cursor.resize(to: TerminalDevice.Size(columns: columns, rows: Int.random(in: 1...5, using: &random)))
+            for _ in 0..<Int.random(in: 0..<8, using: &random) {
+                cursor.receive([.random(in: 0...255, using: &random)])
             }
-            bytes += Array((pieces.randomElement(using: &random) ?? "").utf8)
-            bytes.withUnsafeBufferPointer { cursor.receive($0) }
+            cursor.receive((pieces.randomElement(using: &random) ?? "").utf8)
         }
         cursor.resize(to: Self.size)
         // ST, RIS.
-        Array("\u{18}\u{1B}\\\u{1B}c".utf8).withUnsafeBufferPointer { cursor.receive($0) }
+        cursor.receive("\u{18}\u{1B}\\\u{1B}c".utf8)
         #expect(cursor.allowsLines && !cursor.hasTextBehind)
     }
 }

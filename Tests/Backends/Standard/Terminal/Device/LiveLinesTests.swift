@@ -2,6 +2,13 @@ import TestSupport
 
 @testable import IndicatorBackends
 
+extension LiveLine {
+    init(_ text: String) {
+        self.init()
+        append(text)
+    }
+}
+
 @Suite("Live lines")
 struct LiveLinesTests {
     /// The identity of a claim. It must live as long as the claim.
@@ -11,13 +18,7 @@ struct LiveLinesTests {
     private var id: ObjectIdentifier { ObjectIdentifier(owner) }
     private let size = TerminalDevice.Size(columns: 20, rows: 6)
 
-    private func lines(_ texts: String...) -> [LiveLine] { texts.map(line) }
-
-    private func line(_ text: String) -> LiveLine {
-        var line = LiveLine()
-        line.append(text)
-        return line
-    }
+    private func lines(_ texts: String...) -> [LiveLine] { texts.map { LiveLine($0) } }
 
     private func take(_ live: inout LiveLines) -> String {
         String(decoding: live.render(), as: UTF8.self)
@@ -199,7 +200,9 @@ struct LiveLinesTests {
             default:
                 let count = Int.random(in: 1...4, using: &random)
                 let texts = (0..<count).map { "\($0):\(step)" }
-                draw(&live, &screen) { $0.show(id, texts.map(line), size: size, anew: step.isMultiple(of: 5)) }
+                draw(&live, &screen) {
+                    $0.show(id, texts.map { LiveLine($0) }, size: size, anew: step.isMultiple(of: 5))
+                }
             }
         }
         draw(&live, &screen) { $0.show(id, lines("1"), size: size, anew: true) }

@@ -34,17 +34,36 @@ struct RealTerminalTests {
         )
     }
 
+    /// Debian's kitty would turn the sequence for progress into a notification.
     @Test(
         .needs(.terminals),
+        .needs("kitty", package: "kitty"),
+        .needs(.bus),
         .needs(.screen),
-        arguments: [Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], own: "mine")]
+        arguments: [
+            Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], own: "mine"),
+            Terminal(package: "kitty", command: ["kitty", "-o", "linux_display_server=x11"], own: "sh"),
+        ]
     )
-    func `show the title and restore it`(terminal: Terminal) async throws {
+    func `show the title, restore it, and raise no notification`(terminal: Terminal) async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await NotifyMonitor(bus)
         try await onScreen { display in
-            let daemon = try start(terminal, on: display)
-            try await isBusy(on: display, daemon)
-            #expect(try await endsBusy(on: display, restored: terminal.own))
+            let environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address, "LIBGL_ALWAYS_SOFTWARE": "1"]
+            let daemon = try start(terminal, on: display, environment)
+            var shown: [String] = []
+            try await expectEventually("\(shown) \(daemon.errors)") {
+                shown = try await titles(on: display)
+                return shown.contains { $0.contains("Working - helper") }
+            }
+            try await endHelper()
+            try await expectEventually("\(shown)") {
+                shown = try await titles(on: display)
+                return shown.contains { $0.hasSuffix(terminal.own) } && !shown.contains { $0.contains("Working") }
+            }
         }
+        try await monitor.catchUp()
+        #expect(monitor.shown == [])
     }
 
     @Test(
@@ -87,22 +106,6 @@ struct RealTerminalTests {
             #expect(try await tmux.title == "[mosh] own")
         }
         await endProcesses()
-    }
-
-    @Test(.needs("kitty", package: "kitty"), .needs(.bus), .needs(.screen))
-    func `Debian's kitty shows the title, restores it, and raises no notification`() async throws {
-        let bus = try await PrivateBus()
-        let monitor = try await NotifyMonitor(bus)
-        try await onScreen { display in
-            let kitty = Terminal(package: "kitty", command: ["kitty", "-o", "linux_display_server=x11"], own: "sh")
-            let environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address, "LIBGL_ALWAYS_SOFTWARE": "1"]
-            let daemon = try start(kitty, on: display, environment)
-            try await isBusy(on: display, daemon)
-            #expect(try await endsBusy(on: display, restored: kitty.own))
-        }
-        // This kitty would turn the sequence for progress into a notification.
-        try await monitor.catchUp()
-        #expect(monitor.shown == [])
     }
 
     @Test(.needs("screen", package: "screen"))
@@ -179,33 +182,15 @@ struct RealTerminalTests {
         }
     }
 
-    private func isBusy(on display: String, _ terminal: Daemon) async throws {
-        let isShown = try await eventually {
-            try await titles(on: display).contains { $0.contains("Working - helper") }
-        }
-        let present = try await titles(on: display)
-        try #require(isShown, "the title is not shown: \(present) \(terminal.errors)")
-    }
-
-    /// Ends the helper with SIGTERM, and waits for the title to be restored.
-    private func endsBusy(on display: String, restored: String) async throws -> Bool {
-        try await endHelper()
-        return try await eventually {
-            let titles = try await titles(on: display)
-            return titles.contains { $0.hasSuffix(restored) } && !titles.contains { $0.contains("Working") }
-        }
-    }
-
+    /// Ends the helper with SIGTERM.
     private func endHelper() async throws {
         var processID: pid_t?
         // Its output may arrive after its title.
-        let isKnown = await eventually {
+        await expectEventually {
             let output = (try? folder.read("output")) ?? ""
-            let lines = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-            processID = lines.first { $0.hasPrefix("pid ") }.flatMap { pid_t($0.dropFirst(4)) }
+            processID = output.firstMatch(of: /pid (\d+)\n/).flatMap { pid_t($0.1) }
             return processID != nil
         }
-        try #require(isKnown)
-        if let processID { kill(processID, SIGTERM) }
+        kill(try #require(processID), SIGTERM)
     }
 }

@@ -22,17 +22,12 @@ struct TerminalOutboxTests {
         let claimant = Claimant()
         let id = ObjectIdentifier(claimant)
         let size = TerminalDevice.Size(columns: 20, rows: 6)
-        func lines(_ text: String) -> [LiveLine] {
-            var line = LiveLine()
-            line.append(text)
-            return [line]
-        }
         var outbox = TerminalOutbox(title: TitleState(style: .stack))
         outbox.title.show(id, .init(title: "Work"))
         #expect(take(10, from: &outbox) == "\u{1B}[22;0t\u{1B}]0" && outbox.isDrawn)
         for number in 1...1000 {
             outbox.title.show(id, .init(title: "\(number)"))
-            outbox.lines.show(id, lines("line \(number)"), size: size, anew: false)
+            outbox.lines.show(id, [LiveLine("line \(number)")], size: size, anew: false)
         }
         outbox.title.hide(id)
         let rest = take(from: &outbox)
