@@ -86,7 +86,7 @@ enum ConfigurationProbe {
                 } catch {
                     say("\(error)")
                 }
-            case "disposition": say(disposition())
+            case "disposition": say(disposition(of: SIGHUP))
             case "shared":
                 let shared = make("again", true)
                 let enabled = shared.isEnabled ? "enabled" : "disabled"
@@ -113,15 +113,5 @@ enum ConfigurationProbe {
         }
         await indicator.shutdown()
         say("done")
-    }
-
-    private static func disposition() -> String {
-        var action = sigaction()
-        sigaction(SIGHUP, nil, &action)
-        switch unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) {
-        case 0: return "default"
-        case 1: return "ignore"
-        default: return "handler"
-        }
     }
 }

@@ -126,8 +126,4 @@ enum CoreProbe {
             return stat.contains("(\(name)) S")
         }
     }
-
-    private static func symbol<Symbol>(_ name: String, as type: Symbol.Type) -> Symbol? {
-        dlsym(nil, name).map { unsafeBitCast($0, to: type) }
-    }
 }

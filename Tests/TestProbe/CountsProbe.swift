@@ -9,8 +9,9 @@ enum CountsProbe {
     private static let liveCount = 100_000
 
     static func run() throws {
-        guard let allocations = counter("counted_allocations"), let calls = counter("counted_calls"),
-            let bytes = counter("counted_bytes")
+        typealias Counter = @convention(c) () -> UInt
+        guard let allocations = symbol("counted_allocations", as: Counter.self),
+            let calls = symbol("counted_calls", as: Counter.self), let bytes = symbol("counted_bytes", as: Counter.self)
         else { return print("not preloaded") }
         func report(_ name: String, _ body: () -> Void) {
             // What is allocated once.
@@ -57,9 +58,5 @@ enum CountsProbe {
             for index in 0..<liveCount { (activities + index).initialize(to: indicator.begin("label")) }
         }
         exit(0)
-    }
-
-    private static func counter(_ name: String) -> (@convention(c) () -> UInt)? {
-        dlsym(nil, name).map { unsafeBitCast($0, to: (@convention(c) () -> UInt).self) }
     }
 }

@@ -16,9 +16,7 @@ enum DesktopProbe {
             handler.logLevel = .debug
             return handler
         }
-        func value(_ option: String) -> String? {
-            arguments.first { $0.hasPrefix(option + "=") }.map { String($0.dropFirst(option.count + 1)) }
-        }
+        func value(_ name: String) -> String? { option(name, in: arguments) }
         func duration(_ option: String) -> Duration? { value(option).flatMap { Int($0) }.map { .seconds($0) } }
         if let limit = value("descriptors").flatMap({ rlim_t($0) }) {
             var limits = rlimit(rlim_cur: limit, rlim_max: limit)
@@ -59,12 +57,8 @@ enum DesktopProbe {
             requests: Requests(),
             firstStates: Probe.states(of: manager)
         )
-        print("ready")
-        fflush(nil)
-        while let line = readLine() {
-            print(probe.answer(to: line))
-            fflush(nil)
-        }
+        say("ready")
+        while let line = readLine() { say(probe.answer(to: line)) }
     }
 }
 
@@ -125,8 +119,7 @@ struct Probe {
         switch words[0] {
         case "begin": manager.start("work", label: words[1])
         case "label": manager.update("work") { $0.label = words[1] }
-        case "attention":
-            manager.update("work") { $0.attention = words[1].isEmpty ? nil : words[1] }
+        case "attention": manager.update("work") { $0.attention = words[1].isEmpty ? nil : words[1] }
         case "long":
             manager.update("work") { $0.label = String(repeating: words[1], count: 100_000 / words[1].utf8.count) }
         case "end": manager.stop("work")
@@ -157,19 +150,14 @@ struct Probe {
         case "environment": setenv(words[1], words[2], 1)
         case "hangup": kill(getpid(), SIGHUP)
         case "task": return Self.sleepInTask()
-        case "sigpipe":
-            var action = sigaction()
-            sigaction(SIGPIPE, nil, &action)
-            return action.__sigaction_handler.sa_handler == nil ? "default" : "changed"
-        case "memory": return Self.statistic("VmRSS:", of: "/proc/self/status")
-        case "neighbour":
-            return neighbour?.fault ?? "ok"
+        case "sigpipe": return disposition(of: SIGPIPE)
+        case "memory": return statistic("VmRSS")
+        case "neighbour": return neighbour?.fault ?? "ok"
         #if DBus
         case "own-load": OwnLibNotify.load(mainLoop: false)
         case "own-show": return OwnLibNotify.show(words[1]) ? "done" : "failed"
         case "own-close": OwnLibNotify.close()
-        case "own-end":
-            OwnLibNotify.end()
+        case "own-end": OwnLibNotify.end()
         #endif
         case "compete": Competitor(rawValue: words[1])?.start()
         case "compete-end": Competitor.stop()
@@ -264,12 +252,6 @@ struct Probe {
         }
         done.wait()
         return "done"
-    }
-
-    private static func statistic(_ name: String, of path: String) -> String {
-        let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
-        let line = text.split(separator: "\n").first { $0.hasPrefix(name) } ?? ""
-        return line.dropFirst(name.count).trimmingCharacters(in: .whitespaces).components(separatedBy: " ")[0]
     }
 
     private static let taken = Locked<[Int32]>([])

@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorTesting
+import Synchronization
 
 /// Runs one log file scenario in a separate process.
 ///
@@ -8,7 +9,7 @@ import IndicatorTesting
 /// 1 the backend threw an error (printed to standard error), 64 wrong usage.
 struct LogProbe {
     let path: String
-    private let options: [String: String]
+    let arguments: [String]
 
     // On the main thread, which is the only one until it suspends: setuid(2) can miss a thread that is starting.
     @MainActor static func run(_ arguments: [String]) async {
@@ -16,9 +17,9 @@ struct LogProbe {
         // The backend must not depend on the parent's signal dispositions.
         signal(SIGPIPE, SIG_DFL)
         signal(SIGXFSZ, SIG_DFL)
-        let writer = LogProbe(path: arguments[1], options: Array(arguments.dropFirst(2)))
-        if let user = writer.options["user"].flatMap(UInt32.init) {
-            let group = writer.options["group"].flatMap(UInt32.init) ?? user
+        let writer = LogProbe(path: arguments[1], arguments: arguments)
+        if let user = option("user", in: arguments).flatMap(UInt32.init) {
+            let group = option("group", in: arguments).flatMap(UInt32.init) ?? user
             guard setgroups(0, nil) == 0, setgid(group) == 0, setuid(user) == 0 else { exit(77) }
         }
         do {
@@ -33,19 +34,8 @@ struct LogProbe {
         }
     }
 
-    private init(path: String, options: [String]) {
-        self.path = path
-        var parsed: [String: String] = [:]
-        for option in options {
-            let parts = option.split(separator: "=", maxSplits: 1).map(String.init)
-            guard parts.count == 2 else { exit(64) }
-            parsed[parts[0]] = parts[1]
-        }
-        self.options = parsed
-    }
-
     private func number(_ name: String, default defaultValue: Int) -> Int {
-        options[name].flatMap(Int.init) ?? defaultValue
+        option(name, in: arguments).flatMap(Int.init) ?? defaultValue
     }
 
     private func driver() -> BackendDriver<LogFileBackend> {
@@ -56,32 +46,32 @@ struct LogProbe {
 
     /// A snapshot that the backend logs: its `since` shows that the indicator was hidden and shown again.
     private func snapshot(_ label: String) -> IndicatorSnapshot {
-        let number = Self.snapshotCount.withLock { count in
-            count += 1
-            return count
-        }
-        let since = Date(timeIntervalSince1970: Double(number))
+        let since = Date(timeIntervalSince1970: Double(Self.count.add(1, ordering: .relaxed).newValue))
         return IndicatorSnapshot(state: .active, activityCount: 1, label: label, since: since)
     }
 
-    private static let snapshotCount = Locked(0)
+    private static let count = Atomic(0)
 
     /// Writes `lines` lines with the labels `<prefix>-<number>`. `fileSizeLimit` limits the size of files in bytes
     /// (`ulimit -f`); with it or `lenient`, a line may be lost. `meetAt` names a folder in which the writer waits for
     /// a second one.
     private func write() async throws {
-        if let limit = options["fileSizeLimit"].flatMap(UInt.init) {
+        if let limit = option("fileSizeLimit", in: arguments).flatMap(UInt.init) {
             var limits = rlimit(rlim_cur: limit, rlim_max: limit)
             setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limits)
         }
         let backend = driver()
         try await backend.start()
         // By others, on standard error.
-        if let said = options["said"] { Foundation.write(STDERR_FILENO, said, said.utf8.count) }
-        if let folder = options["meetAt"] { meet(in: folder, as: options["prefix"] ?? "line") }
+        if let said = option("said", in: arguments) { Foundation.write(STDERR_FILENO, said, said.utf8.count) }
+        if let folder = option("meetAt", in: arguments) {
+            meet(in: folder, as: option("prefix", in: arguments) ?? "line")
+        }
         for index in 0..<number("lines", default: 1) {
-            do { try await backend.update(snapshot("\(options["prefix"] ?? "line")-\(index)")) } catch {
-                guard options["fileSizeLimit"] != nil || options["lenient"] != nil else { throw error }
+            do { try await backend.update(snapshot("\(option("prefix", in: arguments) ?? "line")-\(index)")) } catch {
+                guard option("fileSizeLimit", in: arguments) != nil || option("lenient", in: arguments) != nil else {
+                    throw error
+                }
             }
         }
         await backend.stop()

@@ -18,10 +18,8 @@ enum NetworkProbe {
         } catch {
             result = "error: \(error)"
         }
-        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-        let peak = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }?.split(separator: " ").dropLast().last
         print(result)
-        print(peak ?? "?")
+        print(statistic("VmHWM"))
     }
 
     /// With the authorities of the environment, for all hosts or one of them.

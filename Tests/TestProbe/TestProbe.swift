@@ -28,6 +28,31 @@ struct TestProbe {
 /// `FileHandle`, which traps when the reader has ended.
 func say(_ text: String) { _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1) }
 
+/// The value of an argument such as `name=value`.
+func option(_ name: String, in arguments: [String]) -> String? {
+    arguments.first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) }
+}
+
+/// A number of this process in proc_pid_status(5), such as `VmRSS` in kB.
+func statistic(_ name: String) -> String {
+    let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+    let line = text.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
+    return line.split(whereSeparator: \.isWhitespace).dropFirst().first.map(String.init) ?? "?"
+}
+
+/// What a signal does: `default`, `ignore` or `handler`.
+func disposition(of number: CInt) -> String {
+    var action = sigaction()
+    sigaction(number, nil, &action)
+    let handler = unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+    return handler == 0 ? "default" : handler == 1 ? "ignore" : "handler"
+}
+
+/// A variable or function of a preloaded library.
+func symbol<Symbol>(_ name: String, as type: Symbol.Type) -> Symbol? {
+    dlsym(nil, name).map { unsafeBitCast($0, to: type) }
+}
+
 /// Runs a command in a child process.
 func runShell(_ arguments: String..., to output: Int32? = nil) throws {
     let child = Process()
