@@ -27,58 +27,37 @@ func titleSequences(_ words: Substring) -> String {
     /// The claimants `a` and `b` show a title (`-` is none), and perhaps a progress, `busy` or in percent, and a
     /// `status`, of which `done` may stay. After `=` is what is written: `[Work]` is a title, `{…}` a progress, and
     /// `<…>` a status.
-    @Test(arguments: [
-        (
-            "The title is saved, set and restored",
-            """
-            a hides = | a Work = save [Work] | a Work = | a More = [More] | a hides = restore | a hides =
-            """
-        ),
-        (
-            "Progress is shown and cleared",
-            """
-            a Work busy = save [Work] {3} | a Work 50 = {1;50} | a Work 50.1 = | a Work 50.1 again = {1;50}
-            a hides = {0} restore
-            """
-        ),
-        (
-            "A failure and a request for attention are shown",
-            "a Work failed = save [Work] {2} | a Work attention 50 = {4;50} | a Work failed 50 = {2;50}"
-        ),
-        ("A title that was never written is skipped", "a Work busy | a hides ="),
-        (
-            "The latest claim is shown, and then the earlier one",
-            """
-            a A1 busy = save [A1] {3} | b B1 = {0} [B1] | a A2 busy = | b hides = [A2] {3} | a hides = {0} restore
-            """
-        ),
-        (
-            "Closing withdraws every claim, and ignores new ones",
-            "a A | b B = save [B] | all close = restore | a A = | a hides ="
-        ),
-        ("A title is emptied in a terminal that may not restore it", "emptied | a A = save [A] | a hides = [] restore"),
-        ("A title is emptied in GNU Screen", "ascii | a A = save [A] | a hides = [] restore"),
-        ("A title that was left alone is not emptied", "emptied | a - busy = {3} | a hides = {0}"),
-        (
-            "A suspended terminal is restored, and shown again",
-            """
-            a A busy status = save [A] {3} <working> | all suspend = {0} restore <clear> | a B busy status =
-            all resume = save [B] {3} <working> | all hide = {0} restore <clear>
-            """
-        ),
-        (
-            "What was shown and hidden at once leaves its status, until something is shown",
-            "a hides done = <done> | a A busy status = save [A] {3} <working> | all hide = {0} restore <clear>"
-        ),
-        (
-            "What is shown again before the terminal has accepted the end leaves nothing then",
-            """
-            a A busy status = save [A] {3} <working> | a hides done | a A busy status = | a hides done
-            a hides = {0} restore <clear> <done>
-            """
-        ),
-    ])
-    func `What is claimed is written`(sentence: String, script: String) {
+    private static let claims: Table = """
+        The title is saved, set and restored
+          a hides = | a Work = save [Work] | a Work = | a More = [More] | a hides = restore | a hides =
+        Progress is shown and cleared
+          a Work busy = save [Work] {3} | a Work 50 = {1;50} | a Work 50.1 = | a Work 50.1 again = {1;50}
+          a hides = {0} restore
+        A failure and a request for attention are shown
+          a Work failed = save [Work] {2} | a Work attention 50 = {4;50} | a Work failed 50 = {2;50}
+        A title that was never written is skipped
+          a Work busy | a hides =
+        The latest claim is shown, and then the earlier one
+          a A1 busy = save [A1] {3} | b B1 = {0} [B1] | a A2 busy = | b hides = [A2] {3} | a hides = {0} restore
+        Closing withdraws every claim, and ignores new ones
+          a A | b B = save [B] | all close = restore | a A = | a hides =
+        A title is emptied in a terminal that may not restore it
+          emptied | a A = save [A] | a hides = [] restore
+        A title is emptied in GNU Screen
+          ascii | a A = save [A] | a hides = [] restore
+        A title that was left alone is not emptied
+          emptied | a - busy = {3} | a hides = {0}
+        A suspended terminal is restored, and shown again
+          a A busy status = save [A] {3} <working> | all suspend = {0} restore <clear> | a B busy status =
+          all resume = save [B] {3} <working> | all hide = {0} restore <clear>
+        What was shown and hidden at once leaves its status, until something is shown
+          a hides done = <done> | a A busy status = save [A] {3} <working> | all hide = {0} restore <clear>
+        What is shown again before the terminal has accepted the end leaves nothing then
+          a A busy status = save [A] {3} <working> | a hides done | a A busy status = | a hides done
+          a hides = {0} restore <clear> <done>
+        """
+
+    @Test(arguments: claims) func `What is claimed is written`(sentence: String, script: String) {
         var ledger = TitleState(style: .stack)
         let (working, done) = (ProgramStatus(.working, id: "i"), ProgramStatus(.done, id: "i"))
         for step in script.split(whereSeparator: { "|\n".contains($0) }) {

@@ -285,62 +285,50 @@ struct ProgressReportTests {
     /// Updates, each at a time in seconds, and after `=` the line that is written. `a:2` is in progress for 2 s, with
     /// the percentage, what is left, and what it asks for; `+a:2` has succeeded after 2 s, `!a:2` failed, and `.a:2`
     /// ended without an outcome. While the indicator is `hidden`, nothing is in progress.
-    @Test(arguments: [
-        (
-            "Work is announced that has lasted the start delay, and its end",
-            """
-            delay 4 | 0 a:3.9 | 2 a:4 = a: started | 4 a:4 +long:4.1 +short:3.9 = long: done (4.1 s) | 6 a:4 +short:3.9
-            """
-        ),
-        (
-            "A shorter start delay is followed",
-            "delay 0.3 | 0 a:0.2 | 2 a:0.3 = a: started | 4 a:0.3 +long:0.4 = long: done (0.4 s) | 6 a:0.3 +short:0.2"
-        ),
-        ("Without one, all work is announced", "delay 0 | 0 a:0 = a: started | 2 a:0 +b:0 = b: done (0.0 s)"),
-        (
-            "There is at most one line a second, with failures first",
-            """
-            0 a:0.5 | 1 a:1 = a: started | 1.5 a:1.5 | 1.9 a:1.9 e:1.9 +b:0 !c:0 +d:70
-            2 a:2 e:2 = c: failed: no (0.0 s); d: done (1:10); e: started
-            """
-        ),
-        ("The rest follows when the indicator is hidden", "0 a:2 = a: started | 0.5 hidden +a:2 = a: done (2.0 s)"),
-        ("An activity that the list has had no room for is announced once", "0 a:2 = a: started | 2 | 4 a:6"),
-        (
-            "The progress is reported every ten seconds, or how long the work has lasted",
-            """
-            0 a:2,40%,-20 = a: started | 9 a:2,40%,-20 | 10 a:2,40%,-20 = a: 40%, 0:20 left | 19 a:2,40%
-            20 a:22 = a: 0:22
-            """
-        ),
-        ("An end without an outcome is no success", "0 .a:2 = a: ended (2.0 s)"),
-        ("For a screen reader, it is none either", "accessible | 0 .a:2 = a ended after 2.0 s."),
-        ("An error that passes through a group is told once", "0 !a:2,told = a: failed (2.0 s)"),
-        ("For a screen reader, it is told once, too", "accessible | 0 !a:2,told = a failed after 2.0 s."),
-        ("With 'finished: none', no end is reported", "none | 0 a:2 = a: started | 5 !a:5"),
-        (
-            "No failure has a line before its beginning",
-            "0 x:2 = x: started | 0.5 x:2 b:2 | 1 x:2 !b:2 = b: failed: no (2.0 s)"
-        ),
-        (
-            "The first activity's failure has none either",
-            "0 !early:0 = early: failed: no (0.0 s) | 0.5 first:2 | 1 !first:2 = first: failed: no (2.0 s)"
-        ),
-        (
-            "What an activity asks for is reported once, with the words",
-            "0 a:0.1,? = a: asks: Passphrase? | 2 a:0.1,? | 3 a:3,? | 4 a:3 | 6 a:3,? = a: asks: Passphrase?"
-        ),
-        ("For a screen reader, it is a sentence", "accessible | 0 a:0.1,? = a asks: Passphrase? | 2 a:0.1,?"),
-        (
-            "All lines are sentences for a screen reader",
-            """
-            accessible | 0 a:2,40% = a has started. | 5 a:2,40% | 10 a:2,40% = a is 40 percent done.
-            11 hidden !a:12 = a failed after 12.0 s: no.
-            """
-        ),
-        ("A failure has a colour if that is forced", "forced | 0 !a:2 = a: \u{1B}[0;31mfailed\u{1B}[m: no (2.0 s)"),
-    ])
-    func `What happens is reported`(sentence: String, script: String) {
+    private static let reports: Table = """
+        Work is announced that has lasted the start delay, and its end
+          delay 4 | 0 a:3.9 | 2 a:4 = a: started | 4 a:4 +long:4.1 +short:3.9 = long: done (4.1 s) | 6 a:4 +short:3.9
+        A shorter start delay is followed
+          delay 0.3 | 0 a:0.2 | 2 a:0.3 = a: started
+          4 a:0.3 +long:0.4 = long: done (0.4 s) | 6 a:0.3 +short:0.2
+        Without one, all work is announced
+          delay 0 | 0 a:0 = a: started | 2 a:0 +b:0 = b: done (0.0 s)
+        There is at most one line a second, with failures first
+          0 a:0.5 | 1 a:1 = a: started | 1.5 a:1.5 | 1.9 a:1.9 e:1.9 +b:0 !c:0 +d:70
+          2 a:2 e:2 = c: failed: no (0.0 s); d: done (1:10); e: started
+        The rest follows when the indicator is hidden
+          0 a:2 = a: started | 0.5 hidden +a:2 = a: done (2.0 s)
+        An activity that the list has had no room for is announced once
+          0 a:2 = a: started | 2 | 4 a:6
+        The progress is reported every ten seconds, or how long the work has lasted
+          0 a:2,40%,-20 = a: started | 9 a:2,40%,-20 | 10 a:2,40%,-20 = a: 40%, 0:20 left | 19 a:2,40%
+          20 a:22 = a: 0:22
+        An end without an outcome is no success
+          0 .a:2 = a: ended (2.0 s)
+        For a screen reader, it is none either
+          accessible | 0 .a:2 = a ended after 2.0 s.
+        An error that passes through a group is told once
+          0 !a:2,told = a: failed (2.0 s)
+        For a screen reader, it is told once, too
+          accessible | 0 !a:2,told = a failed after 2.0 s.
+        With 'finished: none', no end is reported
+          none | 0 a:2 = a: started | 5 !a:5
+        No failure has a line before its beginning
+          0 x:2 = x: started | 0.5 x:2 b:2 | 1 x:2 !b:2 = b: failed: no (2.0 s)
+        The first activity's failure has none either
+          0 !early:0 = early: failed: no (0.0 s) | 0.5 first:2 | 1 !first:2 = first: failed: no (2.0 s)
+        What an activity asks for is reported once, with the words
+          0 a:0.1,? = a: asks: Passphrase? | 2 a:0.1,? | 3 a:3,? | 4 a:3 | 6 a:3,? = a: asks: Passphrase?
+        For a screen reader, it is a sentence
+          accessible | 0 a:0.1,? = a asks: Passphrase? | 2 a:0.1,?
+        All lines are sentences for a screen reader
+          accessible | 0 a:2,40% = a has started. | 5 a:2,40% | 10 a:2,40% = a is 40 percent done.
+          11 hidden !a:12 = a failed after 12.0 s: no.
+        A failure has a colour if that is forced
+          forced | 0 !a:2 = a: \u{1B}[0;31mfailed\u{1B}[m: no (2.0 s)
+        """
+
+    @Test(arguments: reports) func `What happens is reported`(sentence: String, script: String) {
         var report = makeReport()
         var delay = Duration.seconds(1)
         for step in script.split(whereSeparator: { "|\n".contains($0) }) {

@@ -75,7 +75,9 @@ struct TerminalProgressBackendTests {
     @Test("writes nothing while the indicator is hidden, and removes its lines when it is hidden or stopped")
     func hides() async throws {
         let backend = try await makeBackend().started()
-        #expect(try await written(IndicatorSnapshot(), by: backend) == "")
+        let earlier = FinishedActivity(label: "Earlier", outcome: .succeeded, duration: .seconds(10))
+        try await backend.update(IndicatorUpdate(IndicatorSnapshot(), finished: [earlier]))
+        #expect(written() == "")
         for _ in 0..<2 {
             #expect(try await written(busy("Work"), by: backend).contains("Work"))
             #expect(try await written(IndicatorSnapshot(), by: backend) == LiveLines.erasure())

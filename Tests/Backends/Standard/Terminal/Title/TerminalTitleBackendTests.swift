@@ -9,7 +9,7 @@ import TestSupport
     init() throws { terminal = try PseudoTerminal() }
 
     private func makeBackend(
-        _ format: String = "{label} ({count}) - {app}",
+        _ format: String = "{label} - {app}",
         title: TerminalTitleSettings.When = .auto,
         progress: TerminalTitleSettings.When = .off,
         status: TerminalTitleSettings.When = .off,
@@ -41,72 +41,64 @@ import TestSupport
 
     private static let ghostty = ["TERM": "xterm-ghostty"]
     private static let konsole = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
-    private static let screen = ["TERM": "screen.xterm-256color", "STY": "1.pts-0"]
-    private static let standard = "{label} ({count}) - {app}"
 
-    /// Updates with a label (`-` is none), a count and a percentage, `?` if it asks the user and `!` if another
-    /// activity has failed, and milliseconds that pass; after `=` is what is written, as of ``titleSequences(_:)``.
-    @Test(arguments: [
-        (
-            "The title is saved, set and restored", standard, TerminalTitleSettings.When.off, ghostty,
-            "+0 = | Work = save [Work - app] | Work x2 = [Work (2) - app] | idle = restore | stop ="
-        ),
-        (
-            "Nothing is written without a change", standard, .off, ghostty,
-            "inactive = | delaying = | Work = save [Work - app] | Work 50% ="
-        ),
-        ("An empty title shows the app", "{label}", .off, ghostty, "- = save [app]"),
-        (
-            "The spinner turns ten times a second at most", "{spinner} {label}", .off, ghostty,
-            """
-            Work = save [⠋ Work] | +50 | Work = | +49 | Work = | +1 | Work = [⠙ Work] | +900 | Work = [⠋ Work]
-            stop = restore | +100 | stop =
-            """
-        ),
-        (
-            "Progress is not repeated where it stays, which would restart its animation", "{label} {spinner}", .auto,
-            ["TERM": "xterm-256color", "WT_SESSION": "6f7a"], "Work = save [Work ⠋] {3} | +60100 | Work = [Work ⠙]"
-        ),
-        (
-            "Progress is repeated before Ghostty removes it", "{label}", .auto, ghostty,
-            "Work = save [Work] {3} | +4999 | Work = | +1 | Work = {3} | Work ="
-        ),
-        (
-            "Progress is shown where the title is left alone", standard, .auto, konsole,
-            "Work 50% = {1;50} | stop = {0}"
-        ),
-        (
-            "A failure is shown while the indicator is, and a request for attention", "{label}", .on, ghostty,
-            """
-            A ! = save [A] {3} | B 50% ! = [B] {2;50} | B 50% = | idle = {0} restore
-            C ? = save [C: Passphrase?] {4} | C = [C] {3}
-            """
-        ),
-        (
-            "GNU screen is written to in ASCII", "{spinner} {label} – {app}", .off, screen,
-            """
-            Überprüfe… = save [| Uberprufe... - app] | +100 | x = [/ x - app] | +100 | x = [- x - app]
-            +100 | x = [\\ x - app] | +100 | x = [| x - app] | stop = [] restore
-            """
-        ),
+    /// First the environment, the settings and the format. Then updates with a label (`-` is none), a count and a
+    /// percentage, `?` if it asks the user and `!` if another activity has failed, and milliseconds that pass; after `=`
+    /// is what is written, as of ``titleSequences(_:)``.
+    private static let updates: Table = """
+        The title is saved, set and restored
+          TERM=xterm-ghostty: {label} ({count}) - {app}
+          +0 = | Work = save [Work - app] | Work x2 = [Work (2) - app] | idle = restore | stop =
+        Nothing is written without a change
+          TERM=xterm-ghostty: {label}
+          inactive = | delaying = | Work = save [Work] | Work 50% =
+        An empty title shows the app
+          TERM=xterm-ghostty: {label}
+          - = save [app]
+        The spinner turns ten times a second at most
+          TERM=xterm-ghostty: {spinner} {label}
+          Work = save [⠋ Work] | +50 | Work = | +49 | Work = | +1 | Work = [⠙ Work] | +900 | Work = [⠋ Work]
+          stop = restore | +100 | stop =
+        Progress is not repeated where it stays, which would restart its animation
+          TERM=xterm WT_SESSION=6f7a progress=auto: {label} {spinner}
+          Work = save [Work ⠋] {3} | +60100 | Work = [Work ⠙]
+        Progress is repeated before Ghostty removes it
+          TERM=xterm-ghostty progress=auto: {label}
+          Work = save [Work] {3} | +4999 | Work = | +1 | Work = {3} | Work =
+        Progress is shown where the title is left alone
+          TERM=xterm KONSOLE_VERSION=260400 progress=auto: {label}
+          Work 50% = {1;50} | stop = {0}
+        A failure is shown while the indicator is, and a request for attention
+          TERM=xterm-ghostty progress=auto: {label}
+          A ! = save [A] {3} | B 50% ! = [B] {2;50} | B 50% = | idle = {0} restore
+          C ? = save [C: Passphrase?] {4} | C = [C] {3}
+        GNU screen is written to in ASCII
+          TERM=screen STY=1.pts-0 title=on: {spinner} {label} – {app}
+          Überprüfe… = save [| Uberprufe... - app] | +100 | x = [/ x - app] | +100 | x = [- x - app]
+          +100 | x = [\\ x - app] | +100 | x = [| x - app] | stop = [] restore
         // The last byte of a UTF-8 `Ü`, 0x9C, is ST in ISO 8859-1: it ends the title.
-        (
-            "So is a terminal with another character set", "{spinner} {label}", .off,
-            ["TERM": "xterm", "LC_ALL": "de_DE.ISO-8859-1"], "Überprüfe日本 = save [| Uberprufe??]"
-        ),
-    ])
-    func `What is shown is written`(
-        sentence: String,
-        format: String,
-        progress: TerminalTitleSettings.When,
-        environment: [String: String],
-        script: String
-    ) async throws {
+        So is a terminal with another character set
+          TERM=xterm LC_ALL=de_DE.ISO-8859-1: {spinner} {label}
+          Überprüfe日本 = save [| Uberprufe??]
+        """
+
+    @Test(arguments: updates) func `What is shown is written`(sentence: String, script: String) async throws {
         let clock = VirtualClock()
-        let title: TerminalTitleSettings.When = environment == Self.screen ? .on : .auto
-        let backend = try makeBackend(format, title: title, progress: progress, environment: environment, clock: clock)
+        let setup = try #require(script.firstMatch(of: /(.*?): (.*)\n/))
+        var values: [String: String] = [:]
+        for word in setup.1.split(separator: " ") {
+            let parts = word.split(separator: "=")
+            values[String(parts[0])] = String(parts[1])
+        }
+        let backend = try makeBackend(
+            String(setup.2),
+            title: .init(rawValue: values["title"] ?? "auto")!,
+            progress: .init(rawValue: values["progress"] ?? "off")!,
+            environment: values,
+            clock: clock
+        )
         try await backend.start()
-        for step in script.split(separator: #/\n| \| /#) {
+        for step in script[setup.range.upperBound...].split(separator: #/\n| \| /#) {
             let sides = step.split(separator: "=", omittingEmptySubsequences: false)
             let words = sides[0].split(separator: " ")
             switch words[0] {
