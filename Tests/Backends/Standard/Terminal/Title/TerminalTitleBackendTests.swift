@@ -42,9 +42,9 @@ import TestSupport
     private static let ghostty = ["TERM": "xterm-ghostty"]
     private static let konsole = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
 
-    /// First the environment, the settings and the format. Then updates with a label (`-` is none), a count and a
-    /// percentage, `?` if it asks the user and `!` if another activity has failed, and milliseconds that pass; after `=`
-    /// is what is written, as of ``titleSequences(_:)``.
+    /// First the environment, the settings and the format. Then updates with a label (`-` is none), a count, a
+    /// percentage, `?` if it asks the user and `!` if another activity has failed, and milliseconds that pass; after
+    /// `=` is what is written, as of ``titleSequences(_:)``.
     private static let updates: Table = """
         The title is saved, set and restored
           TERM=xterm-ghostty: {label} ({count}) - {app}
