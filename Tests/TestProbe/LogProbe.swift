@@ -1,7 +1,6 @@
 import Foundation
 import IndicatorBackends
 import IndicatorTesting
-import Synchronization
 
 /// Runs one log file scenario in a separate process.
 ///
@@ -29,7 +28,9 @@ struct LogProbe {
             default: exit(64)
             }
         } catch {
-            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            // Not with `FileHandle`, which traps when standard error is closed.
+            let text = "\(error)\n"
+            Foundation.write(STDERR_FILENO, text, text.utf8.count)
             exit(1)
         }
     }
@@ -44,22 +45,14 @@ struct LogProbe {
         return BackendDriver(LogFileBackend(applicationName: "writer", settings: settings))
     }
 
-    /// A snapshot that the backend logs: its `since` shows that the indicator was hidden and shown again.
+    /// A snapshot that the backend logs: its label is another one.
     private func snapshot(_ label: String) -> IndicatorSnapshot {
-        let since = Date(timeIntervalSince1970: Double(Self.count.add(1, ordering: .relaxed).newValue))
-        return IndicatorSnapshot(state: .active, activityCount: 1, label: label, since: since)
+        IndicatorSnapshot(state: .active, activityCount: 1, label: label)
     }
 
-    private static let count = Atomic(0)
-
-    /// Writes `lines` lines with the labels `<prefix>-<number>`. `fileSizeLimit` limits the size of files in bytes
-    /// (`ulimit -f`); with it or `lenient`, a line may be lost. `meetAt` names a folder in which the writer waits for
-    /// a second one.
+    /// Writes `lines` lines with the labels `<prefix>-<number>`. With `lenient`, a line may be lost. `meetAt` names a
+    /// folder in which the writer waits for a second one.
     private func write() async throws {
-        if let limit = option("fileSizeLimit", in: arguments).flatMap(UInt.init) {
-            var limits = rlimit(rlim_cur: limit, rlim_max: limit)
-            setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limits)
-        }
         let backend = driver()
         try await backend.start()
         // By others, on standard error.
@@ -69,9 +62,7 @@ struct LogProbe {
         }
         for index in 0..<number("lines", default: 1) {
             do { try await backend.update(snapshot("\(option("prefix", in: arguments) ?? "line")-\(index)")) } catch {
-                guard option("fileSizeLimit", in: arguments) != nil || option("lenient", in: arguments) != nil else {
-                    throw error
-                }
+                guard option("lenient", in: arguments) != nil else { throw error }
             }
         }
         await backend.stop()

@@ -10,47 +10,60 @@ import TestSupport
 
     private func log() -> BackendDriver<LogFileBackend> { .log(folder.appending("x.log")) }
 
+    private func decodedLog() throws -> [LogLine] { try decodeLog(folder.read("x.log")) }
+
     @Test func `A visible period is a few lines`() async throws {
-        let backend = try await log().started()
-        try await backend.update(.hidden(at: 0))
-        try await backend.update(.shown("GET /", at: 1))
-        try await backend.update(.shown("GET /", at: 1, count: 2))
-        try await backend.update(.shown(at: 1).changed(to: "GET /2", at: 30, progress: 0.5))
-        try await backend.update(.hidden(at: 31))
-        await backend.stop()
-        let prefix = #"{"time":"2026-03-01T12:00:"#
-        let suffix = #""app":"my-app","pid":\#(getpid())}"# + "\n"
-        #expect(
-            try folder.read("x.log")
-                == prefix + #"01.000000Z","event":"shown","state":"active","visible":true,"count":1,"label":"GET /","#
-                + suffix
-                + prefix + #"30.000000Z","event":"label","state":"active","visible":true,"count":1,"label":"GET /2","#
-                + #""progress":0.5,"# + suffix
-                + prefix + #"31.000000Z","event":"hidden","state":"inactive","visible":false,"count":0,"# + suffix
+        try await log().write(
+            .hidden(at: 0),
+            .shown("GET /", at: 1),
+            .shown("GET /", at: 1, count: 2),
+            .shown(at: 1).changed(to: "GET /2", at: 30, progress: 0.5),
+            .hidden(at: 31)
         )
+        let lines = try decodedLog().map { "\($0.time.dropFirst(17).prefix(2)) \($0.event) \($0.label ?? "-")" }
+        #expect(lines == ["01 shown GET /", "30 label GET /2", "31 hidden -"])
+        #expect(try folder.read("x.log").hasSuffix(#""app":"my-app","pid":\#(getpid())}"# + "\n"))
+    }
+
+    /// Each snapshot is its period, of which odd ones are visible, and the label; `!` if lines were lost before it.
+    @Test(arguments: [
+        ("Showing, hiding and a new label are events", "0 1a 1b 2", "- shown label hidden"),
+        ("A repetition is not an event, also with a corrected date", "1a 1a 2 2", "shown - hidden -"),
+        ("The end of a label is an event", "1a 1", "shown label"),
+        ("A dropped transition is detected", "1a 3a 4 6", "shown shown hidden hidden"),
+        ("After a loss, the next snapshot is an event", "0 !0 !1a !1a", "- hidden shown shown"),
+    ])
+    func `Transitions are events`(sentence: String, snapshots: String, events: String) {
+        var transitions = LogTransitions()
+        let found = snapshots.split(separator: " ").enumerated().map { index, text in
+            let (period, label) = (text.first(where: \.isNumber)?.wholeNumberValue ?? 0, text.filter(\.isLetter))
+            var snapshot = IndicatorSnapshot.hidden(at: Double(index))
+            if period % 2 == 1 { snapshot = .shown(label.isEmpty ? nil : label, at: Double(index)) }
+            snapshot.period = period
+            if text.hasPrefix("!") { transitions.isUncertain = true }
+            return transitions.event(for: snapshot)?.rawValue ?? "-"
+        }
+        #expect(found.joined(separator: " ") == events, "\(sentence)")
     }
 
     @Test("What was shown and hidden while the log was slow has its lines, and what is left out counts as lost")
     func transitions() async throws {
         let gate = Gate()
-        let slow = SlowStart(base: log().backend, gate: gate)
-        let indicator = IndicatorManager(delays: .zero, backends: [slow])
+        let indicator = IndicatorManager(delays: .zero, backends: [SlowStart(base: log().backend, gate: gate)])
         for _ in 0..<40 { indicator.begin().end() }
         gate.open()
         await indicator.shutdown()
-        let lines = try decodeLog(folder.read("x.log"))
+        let lines = try decodedLog()
         // The last one is in the snapshot itself, and 64 before it ride along.
         #expect(lines.first?.event == "lost" && lines.first?.count == 80 - 65)
         #expect(lines.dropFirst().map(\.event) == ["hidden"] + (0..<32).flatMap { _ in ["shown", "hidden"] })
     }
 
     /// Starts when a gate opens.
-    private final class SlowStart: IndicatorBackend {
+    private struct SlowStart: IndicatorBackend {
         let base: LogFileBackend
         let gate: Gate
         var name: String { base.name }
-
-        init(base: LogFileBackend, gate: Gate) { (self.base, self.gate) = (base, gate) }
 
         func show(_ updates: IndicatorUpdates) async throws {
             await gate.pass()
@@ -59,26 +72,16 @@ import TestSupport
     }
 
     @Test func `An existing file is appended to and keeps its mode`() async throws {
-        let path = try folder.write("before\n", to: "x.log")
-        chmod(path, 0o640)
-        let backend = try await BackendDriver.log(path).started()
-        try await backend.update(.shown())
-        await backend.stop()
-        #expect(try folder.read("x.log").hasPrefix("before\n{"))
-        #expect(mode(of: path) == 0o640)
+        chmod(try folder.write("before\n", to: "x.log"), 0o640)
+        try await log().write(.shown())
+        #expect(try folder.read("x.log").hasPrefix("before\n{") && folder.mode("x.log") == 0o640)
     }
 
     @Test func `It can be started again and repeats nothing`() async throws {
         let backend = log()
-        for _ in 0..<2 {
-            try await backend.start()
-            try await backend.update(.shown("a"))
-            await backend.stop()
-        }
-        try await backend.start()
-        try await backend.update(.hidden(at: 4))
-        await backend.stop()
-        #expect(try decodeLog(folder.read("x.log")).map(\.event) == ["shown", "hidden"])
+        for _ in 0..<2 { try await backend.write(.shown("a")) }
+        try await backend.write(.hidden(at: 4))
+        #expect(try decodedLog().map(\.event) == ["shown", "hidden"])
     }
 
     @Test(.needs(.fullDevice)) func `How many lines were lost is logged before the backend has stopped`() async throws {
@@ -100,57 +103,15 @@ import TestSupport
     }
 
     @Test func `Times never go backwards`() async throws {
-        let backend = try await log().started()
-        try await backend.update(.shown("a", at: 1))
-        try await backend.update(.shown(at: 1).changed(to: "b", at: 30))
-        // Events that are seen late do not go back; the wall clock that was set back does.
-        try await backend.update(.hidden(at: 29.5))
-        try await backend.update(.shown("c", at: 2))
-        try await backend.update(.hidden(at: 3))
-        await backend.stop()
-        let seconds = try decodeLog(folder.read("x.log")).map { $0.time.dropFirst(17).prefix(2) }
-        #expect(seconds == ["01", "30", "30", "02", "03"])
-    }
-
-    @Test func `An activity that ends at the same instant comes before the end of the period`() async throws {
-        let delays = IndicatorDelays.zero
-        let indicator = IndicatorManager(delays: delays, clock: VirtualClock())
-        let settings = LogFileBackend.Settings(path: folder.appending("x.log"))
-        indicator.addBackend(LogFileBackend(applicationName: "app", settings: settings))
-        indicator.start("a", label: "A")
-        #expect(await eventually { (try? decodeEvents("x.log").map(\.event)) == ["shown"] })
-        indicator.stop("a")
-        await indicator.shutdown()
-        #expect(try decodeEvents("x.log").map(\.event) == ["shown", "finished", "hidden"])
-    }
-
-    @Test func `Two logs have the same times`() async throws {
-        let indicator = IndicatorManager(delays: .zero)
-        let names = ["first", "second"]
-        for name in names {
-            let settings = LogFileBackend.Settings(path: folder.appending(name))
-            indicator.addBackend(LogFileBackend(name: name, applicationName: "app", settings: settings))
-        }
-        func has(_ events: [String]) async -> Bool {
-            await eventually { names.allSatisfy { (try? decodeEvents($0).map(\.event)) == events } }
-        }
-        indicator.start("a", label: "A")
-        #expect(await has(["shown"]))
-        indicator.start("b", label: "B")
-        indicator.stop("a")
-        #expect(await has(["shown", "finished", "label"]))
-        // Changed in place.
-        let activity = indicator.begin("C")
-        indicator.stop("b")
-        #expect(await has(["shown", "finished", "label", "finished", "label"]))
-        activity.label = "D"
-        #expect(await has(["shown", "finished", "label", "finished", "label", "label"]))
-        activity.end()
-        #expect(await has(["shown", "finished", "label", "finished", "label", "label", "finished", "hidden"]))
-        await indicator.shutdown()
-        let times = try names.map { try decodeEvents($0).map(\.time) }
-        #expect(times[0] == times[1])
-        #expect(times[0] == times[0].sorted())
+        try await log().write(
+            .shown("a", at: 1),
+            .shown(at: 1).changed(to: "b", at: 30),
+            // Events that are seen late do not go back; the wall clock that was set back does.
+            .hidden(at: 29.5),
+            .shown("c", at: 2),
+            .hidden(at: 3)
+        )
+        #expect(try decodedLog().map { $0.time.dropFirst(17).prefix(2) } == ["01", "30", "30", "02", "03"])
     }
 
     // MARK: Events
@@ -161,17 +122,19 @@ import TestSupport
         return text.split(separator: "\n").map { $0.split(separator: " ").dropFirst(2).joined(separator: " ") }
     }
 
+    private var events: [Substring] { lines.map { $0.prefix { $0 != " " } } }
+
     private func backend(_ events: Set<LogFileBackend.Event>) -> BackendDriver<LogFileBackend> {
         let settings = LogFileBackend.Settings(path: folder.appending("log"), format: .text, events: events)
         return BackendDriver(LogFileBackend(applicationName: "my-app", settings: settings))
     }
 
     @Test func `Events are selected one by one`() async throws {
-        let backend = try await backend([.hidden]).started()
-        try await backend.update(.shown("a", at: 1))
-        try await backend.update(.shown("a", at: 1).changed(to: "b", at: 2))
-        try await backend.update(.hidden(at: 3))
-        await backend.stop()
+        try await backend([.hidden]).write(
+            .shown("a", at: 1),
+            .shown("a", at: 1).changed(to: "b", at: 2),
+            .hidden(at: 3)
+        )
         #expect(lines == ["hidden state=inactive visible=false count=0"])
     }
 
@@ -183,7 +146,17 @@ import TestSupport
         }
         try await backend.update(IndicatorUpdate(.shown("a", at: 1), finished: ends))
         await backend.stop()
-        #expect(lines.map { $0.prefix { $0 != " " } } == ["finished", "shown", "finished"])
+        #expect(events == ["finished", "shown", "finished"])
+    }
+
+    @Test func `An activity that ends at the same instant comes before the end of the period`() async throws {
+        let backends = [backend([.shown, .hidden, .finished]).backend]
+        let indicator = IndicatorManager(delays: .zero, backends: backends, clock: VirtualClock())
+        indicator.start("a", label: "A")
+        #expect(await eventually { events == ["shown"] })
+        indicator.stop("a")
+        await indicator.shutdown()
+        #expect(events == ["shown", "finished", "hidden"])
     }
 
     @Test func `There is each labelled activity that ended, however short, or a count`() async throws {
@@ -197,23 +170,4 @@ import TestSupport
         let lost = lines.filter { $0.hasPrefix("lost") }.compactMap { Int($0.dropFirst(11).prefix { $0.isNumber }) }
         #expect(lines.count - lost.count + lost.reduce(0, +) == 101, "\(lines)")
     }
-
-    private struct EventLine: Decodable {
-        var time: String
-        var event: String
-    }
-
-    private func decodeEvents(_ name: String) throws -> [EventLine] {
-        try folder.read(name).split(separator: "\n").map {
-            try JSONDecoder().decode(EventLine.self, from: Data($0.utf8))
-        }
-    }
-}
-
-/// Reads what a non-blocking descriptor has available.
-func readAvailable(_ descriptor: Int32) -> String {
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 65_536)
-    while case let count = read(descriptor, &buffer, buffer.count), count > 0 { bytes += buffer.prefix(count) }
-    return String(decoding: bytes, as: UTF8.self)
 }

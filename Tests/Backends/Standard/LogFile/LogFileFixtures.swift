@@ -3,28 +3,18 @@ import TestSupport
 @testable import IndicatorBackends
 
 /// A decoded line of a JSON log.
-struct LogLine: Decodable, Hashable {
+struct LogLine: Decodable {
     var time: String
     var event: String
-    var state: String?
-    var visible: Bool?
-    var count: Int
+    var count: Int?
     var label: String?
-    var progress: Double?
-    var since: String?
-    var app: String
-    var pid: Int32
 }
 
 /// Decodes a log and throws at the first incomplete line.
 func decodeLog(_ text: String) throws -> [LogLine] {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    guard lines.popLast() == "" else { throw UnfinishedLog(end: String(text.suffix(200))) }
+    guard lines.popLast() == "" else { throw FixtureError("the last line is incomplete: \(text.suffix(200))") }
     return try lines.map { try JSONDecoder().decode(LogLine.self, from: Data($0.utf8)) }
-}
-
-struct UnfinishedLog: Error {
-    var end: String
 }
 
 extension IndicatorSnapshot {
@@ -56,15 +46,10 @@ extension BackendDriver<LogFileBackend> {
         return Self(LogFileBackend(applicationName: "my-app", settings: settings, logger: logger))
     }
 
-    /// Updates the backend. Returns the error that it reports; `nil` if all lines were written.
-    func loss(in snapshot: IndicatorSnapshot) async -> String? {
-        do { try await update(snapshot) } catch { return "\(error)" }
-        return nil
+    /// Starts the backend, updates it with each snapshot, and stops it.
+    func write(_ snapshots: IndicatorSnapshot...) async throws {
+        try await start()
+        for snapshot in snapshots { try await update(snapshot) }
+        await stop()
     }
-}
-
-/// The permission bits of a file.
-func mode(of path: String) -> mode_t? {
-    var status = stat()
-    return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
 }

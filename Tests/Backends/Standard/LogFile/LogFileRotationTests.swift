@@ -17,7 +17,8 @@ import TestSupport
         try decodeLog(folder.read(name)).map(\.label)
     }
 
-    private func write(_ labels: [String], to backend: BackendDriver<LogFileBackend>) async throws {
+    /// Shows the labels, one after the other.
+    private func write(_ labels: String..., to backend: BackendDriver<LogFileBackend>) async throws {
         for label in labels { try await backend.update(.shown(label)) }
     }
 
@@ -32,11 +33,11 @@ import TestSupport
             .line(.shown, at: LogTimestamp(IndicatorSnapshot.noon()), of: .shown("0"))
         let maxSize = Int(lines * Double(line.count))
         let backend = try await log(maxSize: maxSize, keep: keep).started()
-        try await write((0..<9).map(String.init), to: backend)
+        for label in 0..<9 { try await write("\(label)", to: backend) }
         await backend.stop()
         #expect(try folder.names() == files.keys.sorted(), "\(sentence)")
         for (name, labels) in files {
-            #expect(try self.labels(name) == labels && mode(of: folder.appending(name)) == 0o600, "\(sentence)")
+            #expect(try self.labels(name) == labels && folder.mode(name) == 0o600, "\(sentence)")
         }
     }
 
@@ -44,7 +45,7 @@ import TestSupport
     @Test func `Numbered files are moved up to a free number only`() async throws {
         for number in 2...3 { try folder.write("\(number)", to: "x.log.\(number)") }
         let backend = try await log(maxSize: 10, keep: 3).started()
-        try await write(["a", "b"], to: backend)
+        try await write("a", "b", to: backend)
         await backend.stop()
         #expect(try labels("x.log") == ["b"] && labels("x.log.1") == ["a"])
         #expect(try folder.read("x.log.2") == "2" && folder.read("x.log.3") == "3")
@@ -58,7 +59,7 @@ import TestSupport
         // After it was opened.
         if isRoot { chown(path, 65534, 4) }
         chmod(path, 0o640)
-        try await write(["a", "b", "c"], to: backend)
+        try await write("a", "b", "c", to: backend)
         await backend.stop()
         for name in try folder.names() {
             var status = stat()
@@ -105,13 +106,13 @@ import TestSupport
         let messages = InMemoryLogHandler()
         let logger = Logger(label: "test", factory: { _ in messages })
         let backend = try await log(maxSize: 10, keep: 1, logger: logger).started()
-        try await write(["a", "b", "c"], to: backend)
+        try await write("a", "b", "c", to: backend)
         #expect(try labels("x.log") == ["a", "b", "c"])
         #expect(messages.entries.map { $0.metadata["backend"] } == ["logFile"])
         let message = messages.entries.first?.message.description ?? ""
         #expect(message.hasPrefix("log file '\(path)': cannot rename '\(path)' for rotation: "), "\(message)")
         try FileManager.default.removeItem(atPath: "\(path).1")
-        try await write(["d"], to: backend)
+        try await write("d", to: backend)
         await backend.stop()
         #expect(try labels("x.log") == ["d"] && labels("x.log.1") == ["a", "b", "c"])
     }
@@ -119,39 +120,20 @@ import TestSupport
     @Test func `A line begins after an incomplete one of another program`() async throws {
         let path = try folder.write("half", to: "x.log")
         let backend = try await log().started()
-        try await write(["a", "b"], to: backend)
+        try await write("a", "b", to: backend)
         let other = try #require(FileHandle(forWritingAtPath: path))
         other.seekToEndOfFile()
         try other.write(contentsOf: Data("quarter".utf8))
-        try await write(["c"], to: backend)
+        try await write("c", to: backend)
         await backend.stop()
         let lines = try folder.read("x.log").split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.map { $0.hasPrefix("{") ? "{" : $0 } == ["half", "{", "{", "quarter", "{", ""])
     }
 
-    @Test func `A removed file is created again`() async throws {
-        let backend = try await BackendDriver.log(folder.appending("a/x.log")).started()
-        try await write(["a"], to: backend)
-        try FileManager.default.removeItem(atPath: folder.appending("a"))
-        try await write(["b"], to: backend)
-        await backend.stop()
-        #expect(try labels("a/x.log") == ["b"])
-        #expect(mode(of: folder.appending("a/x.log")) == 0o600)
-    }
-
     private func logrotate(_ mode: String) async throws {
-        try folder.write(
-            """
-            "\(folder.path)/x.log" {
-                rotate 20
-                \(mode)
-            }
-            """,
-            to: "rotate.conf"
-        )
-        chmod(folder.appending("rotate.conf"), 0o600)
-        let options = ["-f", "-s", folder.appending("rotate.state"), folder.appending("rotate.conf")]
-        let result = try await Command.run("logrotate", options)
+        let file = try folder.write("\"\(folder.path)/x.log\" {\nrotate 20\n\(mode)\n}\n", to: "rotate.conf")
+        chmod(file, 0o600)
+        let result = try await Command.run("logrotate", ["-f", "-s", folder.appending("rotate.state"), file])
         try #require(result.status == 0, "\(result.error)")
     }
 
@@ -159,10 +141,10 @@ import TestSupport
     func `Logrotate is followed`(mode: String) async throws {
         let backend = try await log().started()
         for round in 0..<3 {
-            try await write(["\(round)-a", "\(round)-b"], to: backend)
+            try await write("\(round)-a", "\(round)-b", to: backend)
             try await logrotate(mode)
         }
-        try await write(["end"], to: backend)
+        try await write("end", to: backend)
         await backend.stop()
         let files = try (1...3).map { try labels("x.log.\($0)") }
         #expect(try files == [["2-a", "2-b"], ["1-a", "1-b"], ["0-a", "0-b"]] && labels("x.log") == ["end"])
@@ -181,7 +163,7 @@ import TestSupport
         for result in try await [first, second] { #expect(result.status == 0, "\(result.error)") }
 
         // From the oldest to the latest.
-        let names = try folder.names().sorted { number($0) > number($1) }
+        let names = try folder.names().sorted { ($0.count, $0) > ($1.count, $1) }
         #expect(names.count > 30)
         var labels: [String: [String]] = [:]
         var fullFiles = 0
@@ -200,21 +182,19 @@ import TestSupport
         #expect(fullFiles == names.count - 1)
     }
 
-    private func number(_ name: String) -> Int { Int(name.split(separator: ".").last ?? "") ?? 0 }
-
     @Test func `A lock that is never released does not block writing`() async throws {
         let path = folder.appending("x.log")
         let backend = try await log(maxSize: 300).started()
         // A process that may read the file can lock it.
         let other = open(path, O_RDONLY | O_CLOEXEC)
         try #require(flock(other, LOCK_EX | LOCK_NB) == 0)
-        try await write(["a", "b", "c"], to: backend)
+        try await write("a", "b", "c", to: backend)
         #expect(try labels("x.log") == ["a", "b", "c"] && folder.names() == ["x.log"])
         // Closing alone is not enough: a child that another test forks meanwhile inherits the descriptor.
         flock(other, LOCK_UN)
         close(other)
         // Rotation needs the lock, and happens as soon as it is free.
-        try await write(["d"], to: backend)
+        try await write("d", to: backend)
         await backend.stop()
         #expect(try labels("x.log") == ["d"])
     }

@@ -16,70 +16,68 @@ import TestSupport
 
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    @Test func `Lines are exactly these`() {
-        let shown = IndicatorSnapshot.shown("GET \"/\"\n", at: 0.25, count: 2, progress: 0.4)
-        let (first, second) = (LogTimestamp(IndicatorSnapshot.noon(1)), LogTimestamp(IndicatorSnapshot.noon(2)))
-        func finished(_ outcome: ActivityOutcome, _ duration: Duration, _ format: LogFileBackend.Format) -> [UInt8] {
-            let activity = FinishedActivity(label: "GET /", outcome: outcome, duration: duration)
-            return LogLineFormatter(format: format, applicationName: "my-app")
-                .line(.finished, at: first, of: .shown("x"), finished: activity, processID: 4242)
-        }
-        func lost(_ format: LogFileBackend.Format) -> [UInt8] {
-            LogLineFormatter(format: format, applicationName: "my-app")
-                .line(lost: 7, since: first, until: second, processID: 4242)
-        }
-        let failure = ActivityOutcome.failed("HTTP 503")
-        let lines: [([UInt8], String)] = [
-            (
-                line(shown, .shown),
-                #"{"time":"2026-03-01T12:00:00.250000Z","event":"shown","state":"active","visible":true,"count":2,"#
-                    + #""label":"GET \"/\"","progress":0.4,"app":"my-app","pid":4242}"#
-            ),
-            (
-                line(.hidden(at: 61), .hidden),
-                #"{"time":"2026-03-01T12:01:01.000000Z","event":"hidden","state":"inactive","visible":false,"count":0,"#
-                    + #""app":"my-app","pid":4242}"#
-            ),
-            (
-                finished(failure, .milliseconds(1250), .json),
-                #"{"time":"2026-03-01T12:00:01.000000Z","event":"finished","label":"GET /","outcome":"failed","#
-                    + #""seconds":1.25,"message":"HTTP 503","app":"my-app","pid":4242}"#
-            ),
-            (
-                finished(.cancelled, .seconds(1) / 3, .json),
-                #"{"time":"2026-03-01T12:00:01.000000Z","event":"finished","label":"GET /","outcome":"cancelled","#
-                    + #""seconds":0.3333,"app":"my-app","pid":4242}"#
-            ),
-            (
-                lost(.json),
-                #"{"time":"2026-03-01T12:00:02.000000Z","event":"lost","count":7,"since":"2026-03-01T12:00:01.000000Z","#
-                    + #""app":"my-app","pid":4242}"#
-            ),
-            (
-                line(shown, .shown, format: .text),
-                #"2026-03-01T12:00:00.250000Z my-app[4242] shown state=active visible=true count=2 progress=0.4 "#
-                    + #"label="GET \"/\"""#
-            ),
-            (
-                line(.hidden(at: 61), .hidden, format: .text, app: "my app"),
-                #"2026-03-01T12:01:01.000000Z "my app"[4242] hidden state=inactive visible=false count=0"#
-            ),
-            (
-                finished(failure, .milliseconds(1250), .text),
-                #"2026-03-01T12:00:01.000000Z my-app[4242] finished outcome=failed seconds=1.25 message="HTTP 503" "#
-                    + #"label="GET /""#
-            ),
-            (lost(.text), "2026-03-01T12:00:02.000000Z my-app[4242] lost count=7 since=2026-03-01T12:00:01.000000Z"),
-        ]
-        for (line, expected) in lines { #expect(text(line) == expected + "\n") }
+    private func finished(_ outcome: ActivityOutcome, _ duration: Duration, format: LogFileBackend.Format) -> [UInt8] {
+        let activity = FinishedActivity(label: "GET /", outcome: outcome, duration: duration)
+        return LogLineFormatter(format: format, applicationName: "my-app")
+            .line(
+                .finished,
+                at: LogTimestamp(IndicatorSnapshot.noon(1)),
+                of: .shown("x"),
+                finished: activity,
+                processID: 4242
+            )
     }
 
-    @Test(arguments: [(1.0 / 3, "0.3333"), (1, "1.0"), (0.00004, "0.0"), (0.0001, "0.0001"), (2.0 / 3, "0.6667")])
+    private func lost(format: LogFileBackend.Format) -> [UInt8] {
+        let (first, last) = (LogTimestamp(IndicatorSnapshot.noon(1)), LogTimestamp(IndicatorSnapshot.noon(2)))
+        return LogLineFormatter(format: format, applicationName: "my-app")
+            .line(lost: 7, since: first, until: last, processID: 4242)
+    }
+
+    @Test func `Lines are exactly these`() {
+        let shown = IndicatorSnapshot.shown("GET \"/\"\n", at: 0.25, count: 2, progress: 0.4)
+        let failure = ActivityOutcome.failed("HTTP 503")
+        let lines = [
+            line(shown, .shown),
+            line(.hidden(at: 61), .hidden),
+            finished(failure, .milliseconds(1250), format: .json),
+            finished(.cancelled, .seconds(1) / 3, format: .json),
+            lost(format: .json),
+            line(shown, .shown, format: .text),
+            line(.hidden(at: 61), .hidden, format: .text, app: "my app"),
+            finished(failure, .milliseconds(1250), format: .text),
+            lost(format: .text),
+        ]
+        let expected = #"""
+            {"time":"2026-03-01T12:00:00.250000Z","event":"shown","state":"active","visible":true,"count":2,\#
+            "label":"GET \"/\"","progress":0.4,"app":"my-app","pid":4242}
+            {"time":"2026-03-01T12:01:01.000000Z","event":"hidden","state":"inactive","visible":false,"count":0,\#
+            "app":"my-app","pid":4242}
+            {"time":"2026-03-01T12:00:01.000000Z","event":"finished","label":"GET /","outcome":"failed",\#
+            "seconds":1.25,"message":"HTTP 503","app":"my-app","pid":4242}
+            {"time":"2026-03-01T12:00:01.000000Z","event":"finished","label":"GET /","outcome":"cancelled",\#
+            "seconds":0.3333,"app":"my-app","pid":4242}
+            {"time":"2026-03-01T12:00:02.000000Z","event":"lost","count":7,"since":"2026-03-01T12:00:01.000000Z",\#
+            "app":"my-app","pid":4242}
+            2026-03-01T12:00:00.250000Z my-app[4242] shown state=active visible=true count=2 progress=0.4 \#
+            label="GET \"/\""
+            2026-03-01T12:01:01.000000Z "my app"[4242] hidden state=inactive visible=false count=0
+            2026-03-01T12:00:01.000000Z my-app[4242] finished outcome=failed seconds=1.25 message="HTTP 503" \#
+            label="GET /"
+            2026-03-01T12:00:02.000000Z my-app[4242] lost count=7 since=2026-03-01T12:00:01.000000Z
+
+            """#
+        #expect(lines.map(text).joined() == expected)
+    }
+
+    @Test(arguments: [
+        (1.0 / 3, "0.3333"), (1, "1.0"), (0.00004, "0.0"), (0.0001, "0.0001"), (2.0 / 3, "0.6667"),
+    ])
     func `Progress has at most four digits`(progress: Double, written: String) {
         #expect(text(line(.shown("a", progress: progress))).contains(#""progress":\#(written),"#))
     }
 
-    @Test func `Every scalar is decoded from jsonas displayed and none breaks the line`() throws {
+    @Test func `Every scalar is decoded from JSON as displayed and none breaks the line`() throws {
         for first in stride(from: UInt32(0), to: 0x11000, by: 64) {
             let scalars = (first..<first + 64).compactMap(Unicode.Scalar.init)
             // Separated, so that none combines with the one before.
