@@ -7,15 +7,14 @@ import Logging
 ///
 /// Usage: `test-probe configuration FILE [MODE…]`; with `-` for FILE it searches the standard locations. It prints `pid
 /// N` and `ready` once it accepts commands, `delay S` and `count N` whenever the start delay changes, and its log. One
-/// activity is in progress all the time. A line on standard input is a command: `shutdown`, `reload`, `disposition` (of
-/// SIGHUP: `default`, `ignore` or `handler`), `backends` (their names), `shared` (configures the shared indicator again
-/// and prints its state), `quit`.
+/// activity is in progress all the time. A line on standard input is a command: `shutdown`, `disposition` (of SIGHUP:
+/// `default`, `ignore` or `handler`), `backends` (their names), `shared` (configures the shared indicator again and
+/// prints its state), `quit`.
 ///
 /// Modes: `ignore` and `own` ignore or handle SIGHUP before the indicator is created; `two` creates two indicators;
-/// `hangup` does not watch the file; `idle` does not poll the start delay; `terminal` only waits, without reading
-/// standard input; `standard` uses the built-in backend kinds and the process's environment; `shared` configures the
-/// shared indicator after an activity has begun on it; `plain` is an app that proposes backends, leaves the rest at its
-/// defaults, shows an activity, and ends.
+/// `idle` does not poll the start delay; `terminal` only waits, without reading standard input; `standard` uses the
+/// built-in backend kinds and the process's environment; `shared` configures the shared indicator after an activity has
+/// begun on it; `plain` is an app that proposes backends, leaves the rest at its defaults, shows an activity, and ends.
 enum ConfigurationProbe {
     static func run(_ arguments: [String]) async throws {
         let path = arguments[0]
@@ -79,13 +78,6 @@ enum ConfigurationProbe {
             case "shutdown second":
                 await second?.shutdown()
                 say("shut down")
-            case "reload":
-                do throws(ConfigurationError) {
-                    try await indicator.reloadConfiguration()
-                    say("reloaded")
-                } catch {
-                    say("\(error)")
-                }
             case "disposition": say(disposition(of: SIGHUP))
             case "shared":
                 let shared = make("again", true)

@@ -9,15 +9,13 @@ struct ConfigurationFileTests {
 
     init() throws { folder = try TemporaryDirectory() }
 
-    private func report(ofFileAt path: String, fails: Bool = true) -> String? {
+    private func report(ofFileAt path: String) -> String? {
         do throws(ConfigurationError) {
             _ = try IndicatorConfiguration.load(from: ConfigurationSource(path: path))
-            #expect(!fails, "\(path) has no mistakes")
-            return nil
         } catch {
-            #expect(fails, "\(error)")
             return error.description
         }
+        return nil
     }
 
     @Test(.timeLimit(.minutes(10))) func `are read from a regular file only`() throws {
@@ -68,11 +66,9 @@ struct ConfigurationFileTests {
         #expect(report(ofFileAt: path)?.hasPrefix("\(path):\(line):\(column): error: unknown key 'colour'") == true)
     }
 
-    private func loads(_ path: String) -> Bool { report(ofFileAt: path, fails: false) == nil }
-
     @Test(arguments: [0o666, 0o662]) func `are not used when others can write the file`(mode: Int) throws {
         let path = try folder.save("startDelay: 2\n")
-        #expect(loads(path))
+        #expect(report(ofFileAt: path) == nil)
         try #require(chmod(path, mode_t(mode)) == 0)
         let reason = "can be written by other users (chmod go-w)"
         #expect(report(ofFileAt: path) == "\(path): error: this file \(reason); it is not used")

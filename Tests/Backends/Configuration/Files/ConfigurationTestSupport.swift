@@ -33,43 +33,29 @@ extension BackendRegistry {
     ) -> Self {
         enum Progress: String, CaseIterable { case auto, on, off }
         enum Format: String, CaseIterable { case json, text }
-        struct Title {
-            var format = "{spinner} {label}"
-            var progress = Progress.auto
-            init(_ values: inout SettingsReader) {
+        func kind(_ name: String, path read: @escaping @Sendable (inout SettingsReader) -> String) -> BackendKind {
+            BackendKind(name: name, summary: "for tests", settings: read) { try make($0, $1) }
+        }
+        var registry = Self(kinds: [
+            kind("terminalTitle") { values in
+                var (format, progress) = ("{spinner} {label}", Progress.auto)
                 values.read("format", &format, .text, summary: "what the title says")
                 values.read("progress", &progress, .choice, summary: "whether to show progress")
-            }
-        }
-        struct Property {
-            var bus = "session"
-            init(_ values: inout SettingsReader) {
-                var form = SettingForm<String>.text
+                return ""
+            },
+            kind("dbusProperty") { values in
+                var (bus, form) = ("session", SettingForm<String>.text)
                 form.isAddress = true
                 values.read("bus", &bus, form, summary: "which bus")
-            }
-        }
-        struct Log {
-            var path = ""
-            var format = Format.json
-            var maxSize = 1 << 20
-            var keep = 5
-            init(_ values: inout SettingsReader) {
+                return ""
+            },
+            kind("logFile") { values in
+                var (path, format, maxSize, keep) = ("", Format.json, 1 << 20, 5)
                 values.read("path", &path, .path, summary: "the file", isRequired: true)
                 values.read("format", &format, .choice, summary: "the format")
                 values.read("maxSize", &maxSize, .size, summary: "when to rotate")
                 values.read("keep", &keep, .integer(in: 0...100), summary: "how many to keep")
-            }
-        }
-        var registry = Self(kinds: [
-            BackendKind(name: "terminalTitle", summary: "the title", settings: Title.init) { context, _ in
-                try make(context, "")
-            },
-            BackendKind(name: "dbusProperty", summary: "properties on a bus", settings: Property.init) { context, _ in
-                try make(context, "")
-            },
-            BackendKind(name: "logFile", summary: "a line a transition", settings: Log.init) { context, log in
-                try make(context, log.path)
+                return path
             },
         ])
         registry.registerMissing(

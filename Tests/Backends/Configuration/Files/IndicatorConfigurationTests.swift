@@ -25,15 +25,12 @@ struct IndicatorConfigurationTests {
           maxSize: 512 kB
         """
 
-    private func delays(_ start: Duration, _ completion: Duration, _ visible: Duration) throws -> IndicatorDelays {
-        try IndicatorDelays(startDelay: start, completionDelay: completion, minimumVisibleTime: visible)
-    }
-
     @Test func `has the values of its file`() throws {
         let configuration = try configuration(of: Self.example)
         #expect(configuration.isEnabled)
-        #expect(configuration.delays == (try delays(.milliseconds(1500), .milliseconds(300), .seconds(2))))
-        #expect(configuration.observe == ["indicator", "alamofire"])
+        let delays = configuration.delays
+        #expect(delays.startDelay == .milliseconds(1500) && delays.completionDelay == .milliseconds(300))
+        #expect(delays.minimumVisibleTime == .seconds(2) && configuration.observe == ["indicator", "alamofire"])
         #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty", "logFile", "audit"])
         #expect(configuration.backends.map(\.kind.name) == ["terminalTitle", "dbusProperty", "logFile", "logFile"])
         let values = configuration.backends.map(\.values)
@@ -42,20 +39,6 @@ struct IndicatorConfigurationTests {
         #expect(values[2]["path"] == "/home/user/.local/state/my-app/indicator.log")
         #expect(values[3] == ["path": "/var/log/my-app/audit.log", "format": "text", "maxSize": 512_000, "keep": 5])
         #expect(configuration.warnings.isEmpty)
-    }
-
-    @Test func `may be written as JSON`() throws {
-        let text = """
-            {
-            \t"startDelay": 0.5, "observe": [],
-            \t"backends": ["logFile"],
-            \t"logFile": {"path": "\\/tmp\\/a.log", "keep": 0, "format": "text"}
-            }
-            """
-        let configuration = try configuration(of: text, file: "indicator.json")
-        #expect(configuration.delays.startDelay == .milliseconds(500))
-        #expect(configuration.observe.isEmpty)
-        #expect(configuration.backends.first?.values["path"] == "/tmp/a.log")
     }
 
     @Test func `may use all of YAML's styles of strings`() throws {
@@ -111,38 +94,29 @@ struct IndicatorConfigurationTests {
         )
     }
 
-    @Test func `reads every setting from the environment, too`() throws {
+    @Test func `reads every setting from the environment, too, also of a backend that is nowhere else`() throws {
         let configuration = try configuration(
             of: Self.example,
             environment: [
                 "INDICATOR_ENABLED": "no",
                 "INDICATOR_START_DELAY": "0.25",
                 "INDICATOR_OBSERVE": "alamofire",
-                "INDICATOR_BACKENDS": "logFile, audit",
+                "INDICATOR_BACKENDS": "logFile, audit, second-log",
                 "INDICATOR_LOG_FILE_PATH": "/tmp/environment.log",
                 "INDICATOR_AUDIT_MAX_SIZE": "1 MiB",
+                "INDICATOR_SECOND_LOG_KIND": "logFile",
+                "INDICATOR_SECOND_LOG_PATH": "/tmp/second.log",
                 "INDICATOR_COMPLETION_DELAY": "",
             ]
         )
         #expect(!configuration.isEnabled && configuration.observe == ["alamofire"])
-        #expect(configuration.delays == (try delays(.milliseconds(250), .milliseconds(300), .seconds(2))))
-        #expect(configuration.backends.map(\.name) == ["logFile", "audit"])
-        #expect(configuration.backends[0].values["path"] == "/tmp/environment.log")
-        #expect(configuration.backends[1].values["maxSize"] == 1_048_576)
+        #expect(configuration.delays.startDelay == .milliseconds(250))
+        #expect(configuration.delays.completionDelay == .milliseconds(300))
+        let backends = configuration.backends
+        #expect(backends.map(\.name) == ["logFile", "audit", "second-log"])
+        let paths: [SettingValue] = ["/tmp/environment.log", "/var/log/my-app/audit.log", "/tmp/second.log"]
+        #expect(backends.map { $0.values["path"] } == paths && backends[1].values["maxSize"] == 1_048_576)
         #expect(configuration.warnings.isEmpty)
-    }
-
-    @Test func `may come from the environment alone, instances included`() throws {
-        let configuration = try configuration(
-            of: "",
-            environment: [
-                "INDICATOR_BACKENDS": "second-log",
-                "INDICATOR_SECOND_LOG_KIND": "logFile",
-                "INDICATOR_SECOND_LOG_PATH": "/tmp/second.log",
-            ]
-        )
-        #expect(configuration.backends.map(\.kind.name) == ["logFile"])
-        #expect(configuration.backends[0].values["path"] == "/tmp/second.log")
     }
 
     @Test(arguments: [
@@ -170,17 +144,15 @@ struct IndicatorConfigurationTests {
                 "INDICATOR_AUDIT_KEEP": "2", "INDICATOR_CONFIG": "x", "INDICATOR_IGNORE": "vi",
             ]
         ).warnings
-        #expect(
-            warnings.map { $0.line(severity: "warning") }
-                == [
-                    ("AUDIT_KEPE", "AUDIT_KEEP"), ("DBUS_PROPERTY_BUSS", "DBUS_PROPERTY_BUS"),
-                    ("STARTDELAY", "START_DELAY"),
-                ]
-                .map { name, meant in
-                    let message = "there is no such setting, did you mean INDICATOR_\(meant)?"
-                    return "environment variable INDICATOR_\(name): warning: \(message)"
-                }
-        )
+        let lines = [
+            ("AUDIT_KEPE", "AUDIT_KEEP"), ("DBUS_PROPERTY_BUSS", "DBUS_PROPERTY_BUS"),
+            ("STARTDELAY", "START_DELAY"),
+        ]
+        .map { wrong, meant in
+            "environment variable INDICATOR_\(wrong): warning: there is no such setting, did you mean "
+                + "INDICATOR_\(meant)?"
+        }
+        #expect(warnings.map { $0.line(severity: "warning") } == lines)
     }
 
     @Test func `gives overrides in code the highest precedence, and defaults in code the lowest`() throws {
@@ -190,18 +162,14 @@ struct IndicatorConfigurationTests {
         ]
         let environment = ["INDICATOR_START_DELAY": "3", "INDICATOR_BACKENDS": "terminalTitle"]
         let overridden = try configuration(of: Self.example, environment: environment, overrides: values)
-        #expect(!overridden.isEnabled)
-        #expect(overridden.delays == (try delays(.seconds(7), .milliseconds(300), .seconds(2))))
-        #expect(overridden.backends.map(\.name) == ["mine"])
-        #expect(overridden.backends[0].values["path"] == "/home/user/mine.log")
+        #expect(!overridden.isEnabled && overridden.delays.startDelay == .seconds(7))
+        #expect(overridden.backends.map { $0.values["path"] } == ["/home/user/mine.log"])
 
         let defaulted = try configuration(of: Self.example, environment: environment, defaults: values)
-        #expect(defaulted.delays.startDelay == .seconds(3))
-        #expect(defaulted.backends.map(\.name) == ["terminalTitle"])
+        #expect(defaulted.delays.startDelay == .seconds(3) && defaulted.backends.map(\.name) == ["terminalTitle"])
         let defaultsOnly = try configuration(of: "", defaults: values)
-        #expect(defaultsOnly.delays.startDelay == .seconds(7))
+        #expect(defaultsOnly.delays.startDelay == .seconds(7) && defaultsOnly.observe.isEmpty)
         #expect(defaultsOnly.backends.map(\.kind.name) == ["logFile"])
-        #expect(defaultsOnly.observe.isEmpty)
     }
 
     @Test func `reports mistakes in code by setting`() {
@@ -254,19 +222,15 @@ struct IndicatorConfigurationTests {
     }
 
     @Test func `reports every required setting that is missing, except what an unreadable file may have`() {
-        struct Login {
+        let login = BackendKind(name: "login", summary: "two required settings") { values in
             var (user, password) = ("", "")
-            init(_ values: inout SettingsReader) {
-                values.read("user", &user, .text, summary: "the user", isRequired: true)
-                values.read("password", &password, .secret, summary: "the password", isRequired: true)
-            }
+            values.read("user", &user, .text, summary: "the user", isRequired: true)
+            values.read("password", &password, .secret, summary: "the password", isRequired: true)
+        } make: { context, _ in
+            InMemoryBackend(name: context.name)
         }
-        let registry = BackendRegistry(kinds: [
-            BackendKind(name: "login", summary: "two required settings", settings: Login.init) { context, _ in
-                InMemoryBackend(name: context.name)
-            }
-        ])
-        let (_, mistakes) = read("backends: [login]", registry: registry)
+        let registry = BackendRegistry(kinds: [login])
+        let mistakes = read("backends: [login]", registry: registry).mistakes
         #expect(mistakes == ["'login' needs 'user', a string", "'login' needs 'password', a string"])
         let unreadable = read("a: b: c", environment: ["INDICATOR_BACKENDS": "login"], registry: registry)
         #expect(unreadable.mistakes.count == 1 && unreadable.configuration.backends.isEmpty)
@@ -274,63 +238,16 @@ struct IndicatorConfigurationTests {
 
     @Test func `warns of unused sections, and checks them, too`() throws {
         let text = "backends: [terminalTitle]\nlogFile:\n  path: /tmp/a.log\naudit:\n  kind: logFile\n"
-        let unused = try configuration(of: text)
         #expect(
-            unused.warnings.map { $0.line(severity: "warning") } == [
+            try configuration(of: text).warnings.map { $0.line(severity: "warning") } == [
                 "indicator.yaml:2:1: warning: the section 'logFile' is not used; to use it, list it in 'backends'",
                 "indicator.yaml:4:1: warning: the section 'audit' is not used; to use it, list it in 'backends'",
             ]
         )
-        let unlisted = try configuration(of: "logFile:\n  path: /tmp/a.log\n")
-        #expect(
-            unlisted.warnings.map(\.message) == ["the section 'logFile' is not used; to use it, list it in 'backends'"]
-        )
+        #expect(try configuration(of: "logFile:\n  path: /tmp/a.log\n").warnings.count == 1)
         #expect(throws: ConfigurationError.self) { try configuration(of: "logFile:\n  keep: x\n") }
         // A list of backends for one run of the app is not a mistake in the file.
         #expect(try configuration(of: text, environment: ["INDICATOR_BACKENDS": "dbusProperty"]).warnings.isEmpty)
-    }
-
-    private struct Title: Sendable {
-        enum Progress: String, CaseIterable, Sendable { case auto, on, off }
-        var format = ""
-        var progress = Progress.auto
-
-        init(_ values: inout SettingsReader) {
-            values.read("format", &format, .text, summary: "the title")
-            values.read("progress", &progress, .choice, summary: "whether to show the progress")
-        }
-    }
-
-    private func registry(_ fit: @escaping @Sendable (Title) -> AutomaticFit) -> BackendRegistry {
-        var registry = BackendRegistry.forTests()
-        registry.register(
-            BackendKind(
-                name: "terminalTitle",
-                summary: "the title",
-                settings: Title.init(_:),
-                make: { _, _ in throw Unavailability(reason: "it is not made") },
-                automatic: { _, title in fit(title) }
-            )
-        )
-        return registry
-    }
-
-    @Test func `checks the section of a kind that auto did not choose, without a warning that it is not used`() {
-        let registry = registry { _ in AutomaticFit(false, "there is no terminal") }
-        let wrong = read("backends: [auto]\nterminalTitle: {progress: nonsense}", registry: registry)
-        #expect(wrong.mistakes == ["'progress': expected one of auto, on, off, found 'nonsense'"])
-        let right = read("backends: [auto]\nterminalTitle: {progress: on}", registry: registry)
-        #expect(right.mistakes == [] && right.configuration.warnings == [])
-    }
-
-    @Test func `asks the kinds for auto with the settings of sections that are not used`() {
-        let registry = registry { AutomaticFit($0.format == "my title", "") }
-        let source = ConfigurationSource(for: "my-app", environment: [:], registry: registry)
-        for (format, kinds) in [("my title", ["terminalTitle"]), ("another", [])] {
-            let text = "backends: [logFile]\nterminalTitle: {format: \(format)}"
-            let automatic = ConfigurationReader(source, text: text, path: "x.yaml").automatic
-            #expect(automatic.filter(\.fit.isChosen).map(\.kind) == kinds)
-        }
     }
 
     @Test(arguments: [

@@ -151,17 +151,21 @@ extension SettingForm<StripSettings.Pin> {
         #expect(unset.availability == .failure(Unavailability(reason: "it needs 'device'", help: section)))
     }
 
-    @Test func `It is chosen by auto with its settings, in place of others`() throws {
+    @Test func `It is chosen by auto with its settings, in place of others, and checked where it is not`() throws {
         let text = "backends: auto\nledStrip: {device: /dev/strip, length: 8}\n"
         for isOnShelf in [true, false] {
             let source = try source(text, environment: isOnShelf ? ["SHELF": "yes"] : [:])
             let fits = Dictionary(source.automatic.map { ($0.kind, $0.fit) }) { first, _ in first }
             #expect(fits["ledStrip"]?.isChosen == isOnShelf && fits["ledStrip"]?.reason == "8 lights")
             #expect((fits["terminalTitle"]?.reason == "the strip shows it") == isOnShelf)
-            _ = try IndicatorConfiguration.load(from: source)
+            #expect(try IndicatorConfiguration.load(from: source).warnings.isEmpty)
             #expect((made.withLock(\.self) != nil) == isOnShelf)
             made.withLock { $0 = nil }
         }
+        #expect(
+            try mistakes(source("backends: auto\nledStrip: {length: 3}\n"))
+                == "indicator.yaml:2:20: error: 'length': expected an even number, found '3'"
+        )
     }
 
     @Test func `The reference has its settings, and is a config file`() throws {

@@ -105,14 +105,12 @@ struct ProcessSignalsTests {
         #expect(events == ["shown", "hidden"])
     }
 
-    @Test(arguments: ["before", "later", "ignored"])
-    func `that the app handles or ignores are left alone`(when: String) async throws {
-        let app = try await start(when == "before" ? "own" : when == "ignored" ? "ignore" : "")
-        if when == "later" {
-            await tell(app, "own")
-        }
+    @Test(arguments: ["own", "", "ignore"])
+    func `that the app handles, from the start or later, or ignores are left alone`(mode: String) async throws {
+        let app = try await start(mode)
+        if mode.isEmpty { await tell(app, "own") }
         app.send(SIGTERM)
-        if when == "ignored" {
+        if mode == "ignore" {
             await tell(app, "child")
             #expect(app.isRunning)
         } else {
@@ -240,14 +238,6 @@ struct ProcessSignalsTests {
         try await eventually { try await tmux.title == "the old title" }
     }
 
-    private func interrupt(_ tmux: Tmux) async throws {
-        try await tmux.command("send-keys", "C-c")
-        #expect(try await hasOldTitle(tmux))
-        // On a separate line: after Ctrl-C a shell skips the rest of the line.
-        try await tmux.type("echo status=$?")
-        #expect(try await eventually { try await tmux.screen.contains("status=130") })
-    }
-
     @Test(.needs("tmux", package: "tmux")) func `restore the title: Ctrl-Z, and fg shows it again`() async throws {
         try await inTerminal { tmux in
             for _ in 0..<3 {
@@ -260,7 +250,11 @@ struct ProcessSignalsTests {
                 #expect(try await isBusy(tmux))
             }
             #expect(events == ["shown"])
-            try await interrupt(tmux)
+            try await tmux.command("send-keys", "C-c")
+            #expect(try await hasOldTitle(tmux))
+            // On a separate line: after Ctrl-C a shell skips the rest of the line.
+            try await tmux.type("echo status=$?")
+            #expect(try await eventually { try await tmux.screen.contains("status=130") })
         }
     }
 

@@ -4,46 +4,33 @@ import TestSupport
 
 @Suite("The folders to watch for a file")
 struct WatchPointsTests {
-    private let folder: TemporaryDirectory
+    private static let points: [(sentence: String, path: String, points: [String: Set<String>])] = [
+        ("its own", "a/b/file", ["./a/b": ["file"]]),
+        ("its own, in every form", "a/./b/../b/file", ["./a/b": ["file"]]),
+        ("where it would be", "a/b/none", ["./a/b": ["none"]]),
+        ("where the missing part of its path would be", "x/y/file", [".": ["x"]]),
+        ("those of every link in its path", "etc/file", ["./etc": ["file"], ".": ["data"], "./a/b": ["file"]]),
+        ("those of a link with an absolute path", "etc/absolute", ["./etc": ["absolute"], "./a/b": ["none"]]),
+        ("not endless, for a cycle of links", "one", [".": ["one", "other"]]),
+    ]
 
-    init() throws { folder = try TemporaryDirectory() }
-
-    private func points(_ path: String) -> [String: Set<String>] {
-        var points: [String: Set<String>] = [:]
-        for (place, names) in watchPoints(for: "\(folder.path)/\(path)") {
-            points[place.replacingOccurrences(of: folder.path, with: ".")] = names
-        }
-        return points
-    }
-
-    private func link(_ path: String, to target: String) throws {
-        try FileManager.default.createSymbolicLink(atPath: "\(folder.path)/\(path)", withDestinationPath: target)
-    }
-
-    @Test func `are its own`() throws {
+    @Test(arguments: points)
+    func `are where a change of its text can be seen`(sentence: String, path: String, expected: [String: Set<String>])
+        throws
+    {
+        let folder = try TemporaryDirectory()
         try folder.save("", to: "a/b/file")
-        #expect(points("a/b/file") == ["./a/b": ["file"]])
-        #expect(points("a/./b/../b/file") == ["./a/b": ["file"]])
-        #expect(points("a/b/none") == ["./a/b": ["none"]])
-    }
-
-    @Test func `are where the missing part of its path would appear`() throws {
-        #expect(points("x/y/file") == [".": ["x"]])
-    }
-
-    @Test func `are those of every link in its path`() throws {
-        try folder.save("", to: "data1/file")
-        try link("data", to: "data1")
-        try folder.save("", to: "etc/other")
-        try link("etc/file", to: "../data/file")
-        #expect(points("etc/file") == ["./etc": ["file"], ".": ["data"], "./data1": ["file"]])
-        try link("etc/absolute", to: "\(folder.path)/data1/none")
-        #expect(points("etc/absolute") == ["./etc": ["absolute"], "./data1": ["none"]])
-    }
-
-    @Test func `are finite for a cycle of links`() throws {
-        try link("a", to: "b")
-        try link("b", to: "a")
-        #expect(points("a") == [".": ["a", "b"]])
+        mkdir(folder.appending("etc"), 0o700)
+        for (link, target) in [
+            ("data", "a/b"), ("etc/file", "../data/file"), ("etc/absolute", folder.appending("a/b/none")),
+            ("one", "other"), ("other", "one"),
+        ] {
+            symlink(target, folder.appending(link))
+        }
+        var points: [String: Set<String>] = [:]
+        for (place, names) in watchPoints(for: folder.appending(path)) {
+            points[place.replacing(folder.path, with: ".")] = names
+        }
+        #expect(points == expected, "\(sentence)")
     }
 }

@@ -24,10 +24,4 @@ struct ConfigurationNodeTests {
         )
         #expect(configuration.backends[0].values["format"] == format)
     }
-
-    @Test(arguments: ["", "\n ", "{}", "null"])
-    func `A JSON file without a value has the defaults`(text: String) throws {
-        #expect(try configuration(of: text, file: "indicator.json").delays == .standard)
-    }
-
 }
