@@ -38,6 +38,7 @@ struct LogFile {
         if path.standardStream != nil || lstat(path.description, &status) == 0 {
             return try !OpenLogFile(path).isRegular || access(path.folder, W_OK | X_OK) == 0
         }
+        if errno == ENAMETOOLONG { throw path.failure("open it", errno) }
         try path.checkLinks()
         try path.checkFolder()
         return true

@@ -36,6 +36,7 @@ import TestSupport
         ("dangling", "it is a symbolic link, which a log file must not be; "), ("file/x.log", ": Not a directory; "),
         ("file/a/x.log", "a part of the path is a file"), ("socket", "it is a FIFO, a socket or a block device; "),
         ("fifo", "it is a FIFO, a socket or a block device; "), ("linked-folder/x.log", nil),
+        (String(repeating: "x", count: 300), ": File name too long; "),
     ])
     func `What cannot be a log file is an error, and is unchanged`(name: String, problem: String?) async throws {
         try folder.write("precious\n", to: "file")
