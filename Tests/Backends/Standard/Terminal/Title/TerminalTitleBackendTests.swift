@@ -55,6 +55,9 @@ import TestSupport
         An empty title shows the app
           TERM=xterm-ghostty: {label}
           - = save [app]
+        A control character in the format would end the title
+          TERM=xterm-ghostty: a\u{7}{label}
+          Work = save [aWork]
         The spinner turns ten times a second at most
           TERM=xterm-ghostty: {spinner} {label}
           Work = save [⠋ Work] | +50 | Work = | +49 | Work = | +1 | Work = [⠙ Work] | +900 | Work = [⠋ Work]
