@@ -38,8 +38,9 @@ struct LogFile {
         if path.standardStream != nil || lstat(path.description, &status) == 0 {
             return try !OpenLogFile(path).isRegular || access(path.folder, W_OK | X_OK) == 0
         }
-        if errno == ENAMETOOLONG { throw path.failure("open it", errno) }
+        let code = errno
         try path.checkLinks()
+        if code != ENOENT { throw path.failure("open it", code) }
         try path.checkFolder()
         return true
     }

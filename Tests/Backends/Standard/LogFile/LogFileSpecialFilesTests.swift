@@ -37,11 +37,12 @@ import TestSupport
         ("file/a/x.log", "a part of the path is a file"), ("socket", "it is a FIFO, a socket or a block device; "),
         ("fifo", "it is a FIFO, a socket or a block device; "), ("linked-folder/x.log", nil),
         (String(repeating: "x", count: 300), ": File name too long; "),
+        ("cycle/x.log", "cannot open it: Too many levels of symbolic links"),
     ])
     func `What cannot be a log file is an error, and is unchanged`(name: String, problem: String?) async throws {
         try folder.write("precious\n", to: "file")
         mkdir(folder.appending("real"), 0o700)
-        for (link, target) in [("link", "file"), ("dangling", "nowhere"), ("linked-folder", "real")] {
+        for (link, target) in [("link", "file"), ("dangling", "nowhere"), ("linked-folder", "real"), ("cycle", "cycle")] {
             symlink(target, folder.appending(link))
         }
         for (name, type) in [("socket", S_IFSOCK), ("fifo", S_IFIFO)] {
