@@ -42,7 +42,7 @@ import TestSupport
     func `What cannot be a log file is an error, and is unchanged`(name: String, problem: String?) async throws {
         try folder.write("precious\n", to: "file")
         mkdir(folder.appending("real"), 0o700)
-        for (link, target) in [("link", "file"), ("dangling", "nowhere"), ("linked-folder", "real"), ("cycle", "cycle")] {
+        for (link, target) in [("link", "file"), ("dangling", "none"), ("linked-folder", "real"), ("cycle", "cycle")] {
             symlink(target, folder.appending(link))
         }
         for (name, type) in [("socket", S_IFSOCK), ("fifo", S_IFIFO)] {
