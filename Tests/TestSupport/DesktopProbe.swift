@@ -8,6 +8,8 @@ package enum NotificationWay: String, Sendable, CaseIterable {
 /// The program `test-probe desktop`: an app with an indicator on a private bus, which executes commands.
 package final class DesktopProbe: Sendable {
     private let daemon: Daemon
+    /// Its bus, which lives as long as it does.
+    private let bus: PrivateBus?
 
     /// Starts one; returns when it accepts commands.
     ///
@@ -44,7 +46,7 @@ package final class DesktopProbe: Sendable {
                 "MALLOC_ARENA_MAX": "1",
             ].merging(environment) { _, given in given }
         )
-        daemon = probe
+        (daemon, self.bus) = (probe, bus)
         guard await eventually({ probe.output.hasPrefix("ready\n") }) else { throw Self.silent(probe) }
         guard let backend else { return }
         guard try await self.backend(backend, is: "running") else { throw Self.silent(probe) }
@@ -68,6 +70,37 @@ package final class DesktopProbe: Sendable {
         )
         try await self.init("config=\(path)", environment: environment, bus: bus, running: backend)
     }
+
+    /// Starts one with a config file on a bus that is also that of the machine, whose folder has a desktop file of the
+    /// app; returns when the backends are in a state.
+    ///
+    /// - Parameters:
+    ///   - backends: their names, with `, ` between them.
+    ///   - settings: further lines of the file.
+    ///   - environment: further variables.
+    ///   - state: what the text of that state contains; `nil` to wait for none.
+    package convenience init(
+        backends: String,
+        _ settings: String = "",
+        environment: [String: String] = [:],
+        on bus: PrivateBus,
+        are state: String? = "running"
+    ) async throws {
+        try await self.init(
+            configuration: "backends: [\(backends)]\nlauncherEntry: {desktopFile: \(Self.desktopFile)}\n\(settings)",
+            in: bus.folder,
+            environment: ["XDG_DATA_HOME": bus.folder.path, "DBUS_SYSTEM_BUS_ADDRESS": bus.address]
+                .merging(environment) { $1 },
+            bus: bus
+        )
+        guard let state else { return }
+        for backend in backends.components(separatedBy: ", ") {
+            #expect(try await self.backend(backend, is: state), "\(log)")
+        }
+    }
+
+    /// The desktop file that the folder of each ``PrivateBus`` has.
+    package static let desktopFile = "org.example.probe.desktop"
 
     /// Starts one whose properties are on a bus; returns when they are.
     package convenience init(on bus: PrivateBus) async throws {

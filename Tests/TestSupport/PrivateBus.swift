@@ -1,7 +1,7 @@
 /// A private `dbus-daemon`, whose address is kept when it is restarted.
 package final class PrivateBus: Sendable {
     package let address: String
-    /// That of its socket.
+    /// That of its socket, with the desktop file of the app.
     package let folder: TemporaryDirectory
 
     private let daemon = Locked<Daemon?>(nil)
@@ -32,6 +32,10 @@ package final class PrivateBus: Sendable {
             </busconfig>
             """,
             to: "bus.conf"
+        )
+        try folder.write(
+            "[Desktop Entry]\nType=Application\nName=Probe\nExec=true\nIcon=folder\n",
+            to: "applications/\(DesktopProbe.desktopFile)"
         )
         if isRunning { try await start() }
     }

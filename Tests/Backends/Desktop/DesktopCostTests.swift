@@ -3,26 +3,6 @@ import TestSupport
 
 /// What the desktop's backends cost: messages, and wake-ups. `Scripts/benchmark` measures their time.
 @Suite(.needs(.busScripts)) struct DesktopCostTests {
-    private let folder: TemporaryDirectory
-
-    init() throws {
-        folder = try TemporaryDirectory()
-        try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
-    }
-
-    private func probe(_ backend: String, _ bus: PrivateBus) async throws -> DesktopProbe {
-        try await DesktopProbe(
-            configuration: "backends: [\(backend)]\nlauncherEntry: {desktopFile: org.example.probe.desktop}",
-            in: folder,
-            environment: [
-                "XDG_DATA_HOME": folder.path, "DBUS_SYSTEM_BUS_ADDRESS": bus.address,
-                "NOTIFY_SOCKET": "\(folder.path)/notify",
-            ],
-            bus: bus,
-            running: backend
-        )
-    }
-
     /// Updates an activity for three seconds. Returns how many messages are allowed in that time: some a second, and
     /// those of one show and hide.
     private func update(_ probe: DesktopProbe, rate: Double = 10) async throws -> Int {
@@ -38,7 +18,7 @@ import TestSupport
     {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
-        let probe = try await probe(backend, bus)
+        let probe = try await DesktopProbe(backends: backend, on: bus)
         let traffic = try await BusTraffic(of: probe, on: bus)
         let limit = try await update(probe, rate: rate)
         #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
@@ -50,7 +30,7 @@ import TestSupport
     @Test(.needs(.rootMounts), .needs(.login)) func `A lock costs one message`() async throws {
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
-        let probe = try await probe("sleepInhibitor", bus)
+        let probe = try await DesktopProbe(backends: "sleepInhibitor", on: bus)
         let traffic = try await BusTraffic(of: probe, on: bus)
         _ = try await update(probe)
         #expect(try await eventually { try await login.inhibitors() == [] })
@@ -60,9 +40,10 @@ import TestSupport
 
     @Test("The status of a service is at most ten texts a second, and wakes up no thread while there is none")
     func status() async throws {
-        let manager = try ServiceManager(address: "\(folder.path)/notify")
         let bus = try await PrivateBus()
-        let probe = try await probe("systemdStatus", bus)
+        let socket = bus.folder.appending("notify")
+        let manager = try ServiceManager(address: socket)
+        let probe = try await DesktopProbe(backends: "systemdStatus", environment: ["NOTIFY_SOCKET": socket], on: bus)
         var texts: [String] = []
         async let answer = update(probe)
         // The kernel keeps only a few.

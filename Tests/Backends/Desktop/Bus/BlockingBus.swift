@@ -8,14 +8,10 @@ final class BlockingBus {
     private let loop: LibDBusConnection
     private let wakeUp: WakeUp
 
-    init(
-        address: String,
-        wakeUp: WakeUp? = WakeUp(),
-        onSignal: @escaping (BusMessage) -> Void = { _ in }
-    ) throws(BusError) {
+    init(address: String, wakeUp: WakeUp? = WakeUp()) throws(BusError) {
         guard let wakeUp else { throw .disconnected }
         self.wakeUp = wakeUp
-        loop = try LibDBusConnection(address: address, onSignal: onSignal)
+        loop = try LibDBusConnection(address: address)
         guard case .string(let name)? = try callBus("Hello").first else { throw .disconnected }
         try loop.setUniqueName(name)
     }
@@ -32,7 +28,7 @@ final class BlockingBus {
         return try result?.get().arguments ?? []
     }
 
-    func send(_ message: BusMessage) { loop.send(message) }
+    func send(_ message: BusMessage?) { loop.send(message) }
 
     func serve(path: String, _ handler: @escaping (BusMessage) -> Void) { loop.serve(path: path, handler) }
 

@@ -5,36 +5,48 @@ import TestSupport
 
 /// A process on a bus that owns a name and answers calls, on a thread of its own.
 final class BusPeer: Sendable {
+    private final class Shared: Sendable {
+        let hasEnded = DispatchSemaphore(value: 0)
+        let mustEnd = DispatchSemaphore(value: 0)
+        let calls = Locked<[String]>([])
+    }
+
     private let wakeUp: WakeUp
-    private let hasEnded = DispatchSemaphore(value: 0)
-    private let mustEnd = DispatchSemaphore(value: 0)
+    private let shared = Shared()
+
+    /// The methods that were called so far.
+    var calls: [String] { shared.calls.withLock { $0 } }
 
     /// Starts it. It owns the name when this returns.
     ///
-    /// - Parameter more: further paths to serve.
+    /// - Parameters:
+    ///   - more: further paths to serve.
+    ///   - answer: what is sent on a call; `nil` for the error that there is no such method.
     init(
         name: String,
         path: String,
         more: [String] = [],
         address: String,
-        answer: @escaping @Sendable (BusMessage) -> [BusMessage?]
+        answer: @escaping @Sendable (BusMessage) -> [BusMessage?]?
     ) throws {
         guard let wakeUp = WakeUp() else { throw BusError.disconnected }
         self.wakeUp = wakeUp
         let hasStarted = DispatchSemaphore(value: 0)
         let problem = Locked<BusError?>(nil)
-        _ = ThreadStarter.start(named: "peer") { [hasEnded, mustEnd] in
-            defer { hasEnded.signal() }
+        _ = ThreadStarter.start(named: "peer") { [shared] in
+            defer { shared.hasEnded.signal() }
             do throws(BusError) {
                 let loop = try BlockingBus(address: address, wakeUp: wakeUp)
                 for path in [path] + more {
-                    loop.serve(path: path) { [unowned loop] message in
-                        for message in answer(message) { if let message { loop.send(message) } }
+                    loop.serve(path: path) { [unowned loop] call in
+                        shared.calls.withLock { $0.append(call.member ?? "") }
+                        let unknown = call.reply(.standard("UnknownMethod", ""))
+                        for message in answer(call) ?? [unknown] { loop.send(message) }
                     }
                 }
                 try loop.callBus("RequestName", [.string(name), .uint32(0)])
                 hasStarted.signal()
-                while mustEnd.wait(timeout: .now()) == .timedOut { try loop.turn() }
+                while shared.mustEnd.wait(timeout: .now()) == .timedOut { try loop.turn() }
             } catch {
                 problem.withLock { $0 = error }
                 hasStarted.signal()
@@ -45,24 +57,35 @@ final class BusPeer: Sendable {
     }
 
     deinit {
-        mustEnd.signal()
+        shared.mustEnd.signal()
         wakeUp.wake()
-        hasEnded.wait()
+        shared.hasEnded.wait()
     }
 }
 
 extension BusPeer {
-    /// A notification server that never answers.
-    static func hangingServer(on bus: PrivateBus) throws -> BusPeer {
-        let (name, path) = (NotificationSession.interface, NotificationSession.path)
-        return try BusPeer(name: name, path: path, address: bus.address) { _ in [] }
+    /// How a service answers that does not work.
+    enum WrongAnswer: CaseIterable {
+        case error, wrongType, nothing
+
+        func replies(to call: BusMessage) -> [BusMessage?] {
+            switch self {
+            case .error: [call.reply(.standard("AccessDenied", "no"))]
+            case .wrongType: [call.reply([.uint32(7)])]
+            case .nothing: []
+            }
+        }
     }
 
-    /// A login manager with these answers.
-    static func login(on bus: PrivateBus, _ answer: @escaping @Sendable (BusMessage) -> [BusMessage?]) throws -> BusPeer
-    {
-        let (name, path) = ("org.freedesktop.login1", "/org/freedesktop/login1")
-        return try BusPeer(name: name, path: path, address: bus.address, answer: answer)
+    /// A service that does not work, whose path follows from its name.
+    static func broken(_ name: String, on bus: PrivateBus, _ answer: WrongAnswer = .nothing) throws -> BusPeer {
+        let path = "/" + name.replacing(".", with: "/")
+        return try BusPeer(name: name, path: path, address: bus.address) { answer.replies(to: $0) }
+    }
+
+    /// A notification server that never answers.
+    static func hangingServer(on bus: PrivateBus) throws -> BusPeer {
+        try broken(NotificationSession.interface, on: bus)
     }
 }
 

@@ -5,42 +5,16 @@ import TestSupport
 
 /// Several backends of one process on one bus.
 @Suite(.needs(.busScripts)) struct SharedBusTests {
-    private static let session = ["dbusProperty", "desktopJob", "desktopNotification", "launcherEntry"]
-    private let folder: TemporaryDirectory
-
-    init() throws {
-        folder = try TemporaryDirectory()
-        try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
-    }
-
-    private func write(_ backends: [String]) throws -> String {
-        try folder.write(
-            """
-            startDelay: 0
-            completionDelay: 0
-            backends: [\(backends.joined(separator: ", "))]
-            desktopNotification: {through: dbus}
-            launcherEntry: {desktopFile: org.example.probe.desktop}
-            logFile: {path: \(folder.path)/log}
-            """,
-            to: "indicator.yaml"
-        )
-    }
-
-    private func probe(_ backends: [String], _ bus: PrivateBus) async throws -> DesktopProbe {
-        let environment = ["XDG_DATA_HOME": folder.path, "DBUS_SYSTEM_BUS_ADDRESS": bus.address]
-        let probe = try await DesktopProbe("config=\(try write(backends))", environment: environment, bus: bus)
-        for backend in backends { #expect(try await probe.backend(backend, is: "running")) }
-        return probe
-    }
-
     @Test(.needs(.notifications), .needs(.rootMounts), .needs(.login))
     func `There is at most one thread for each backend, one for timers and one for the log`() async throws {
         let (bus, server) = try await PrivateBus.withServer()
         let jobs = try JobServer(on: bus)
         let login = try await LoginManager(on: bus)
-        let backends = Self.session + ["sleepInhibitor", "logFile"]
-        let probe = try await probe(backends, bus)
+        let probe = try await DesktopProbe(
+            backends: "dbusProperty, desktopJob, desktopNotification, launcherEntry, sleepInhibitor, logFile",
+            "desktopNotification: {through: dbus}\nlogFile: {path: \(bus.folder.path)/log}",
+            on: bus
+        )
         try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
         // One for each of the two buses, and one for the file.
         let names = Set(["ind-dbus", "ind-logFile", "indicator", "ind-log"])

@@ -5,50 +5,22 @@ import TestSupport
 
 /// The job of KDE Plasma, with a scripted server.
 @Suite(.needs(.bus)) struct DesktopJobTests {
-    private let folder: TemporaryDirectory
-
-    init() throws { folder = try TemporaryDirectory() }
-
-    private func probe(
-        _ bus: PrivateBus,
-        settings: String = "{}",
-        backends: String = "desktopJob",
-        isRunning: Bool = true
-    ) async throws -> DesktopProbe {
-        try await DesktopProbe(
-            configuration: """
-                backends: [\(backends)]
-                desktopJob: \(settings)
-                launcherEntry: {desktopFile: org.example.probe.desktop}
-                """,
-            in: folder,
-            environment: ["XDG_DATA_HOME": folder.path],
-            bus: bus,
-            running: isRunning ? "desktopJob" : nil
-        )
-    }
-
     /// A server on a bus of its own, and an app there.
     private func job(_ answer: JobServer.Answer = .view, settings: String = "{}") async throws -> (
         server: JobServer, probe: DesktopProbe
     ) {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus, answer: answer)
-        return (server, try await probe(bus, settings: settings))
+        return (server, try await DesktopProbe(backends: "desktopJob", "desktopJob: \(settings)", on: bus))
     }
 
     @Test("The view has the label, the progress, the amounts and the rest; it ends without a message")
     func values() async throws {
         let (server, probe) = try await job()
-        // Plasma shows the title as it is.
+        // Plasma shows the title as it is, and a message as markup.
         try await probe.follow("begin Copying <b>\u{1B}[1m = Copying <b>[1m") { server.shown }
-        let view = try #require(server.views.first)
-        #expect(view.desktopEntry.isEmpty && !view.isKillable)
-        let values: [String: BusValue] = [
-            "application-display-name": .string("probe"), "immediate": .boolean(true), "transient": .boolean(true),
-        ]
-        #expect(view.properties.filter { values.keys.contains($0.key) } == values)
-        // And a message as markup.
+        let first = try #require(server.views.first)
+        #expect(first.desktopEntry.isEmpty && !first.isKillable)
         try await probe.follow(
             """
             bytes 3000000 12000000 = Copying <b>[1m 25% | begin-other other = Copying <b>[1m 25% (2 in progress)
@@ -57,8 +29,11 @@ import TestSupport
             """
         ) { server.shown }
         let last = try #require(server.views.first)
-        #expect(last.properties["processedBytes"] == .uint64(3_000_000))
-        #expect(last.properties["totalBytes"] == .uint64(12_000_000))
+        let values: [String: BusValue] = [
+            "application-display-name": .string("probe"), "immediate": .boolean(true), "transient": .boolean(true),
+            "processedBytes": .uint64(3_000_000), "totalBytes": .uint64(12_000_000),
+        ]
+        #expect(last.properties.filter { values.keys.contains($0.key) } == values)
         #expect(last.end?.code == 0 && last.end?.message == "")
         try await probe.shutdown()
         #expect(server.views.count == 1)
@@ -70,17 +45,13 @@ import TestSupport
     )
     func outcomes(whenDone: String, code: UInt32) async throws {
         let (server, probe) = try await job(settings: "{whenDone: \(whenDone)}")
-        try await probe.follow("begin Copying = Copying") { server.shown }
+        try await probe.follow("begin Copying = Copying | fail disk <full> = nothing") { server.shown }
         #expect(server.views.first?.properties["transient"] == .boolean(whenDone != "always"))
-        try await probe.follow("fail disk <full> = nothing") { server.shown }
-        #expect(server.views.first?.end?.code == code)
         #expect(server.views.first?.end?.message == "disk &lt;full&gt;")
-        // The next one ends, and nobody says how: it does not remain as a success.
+        // The second one ends, and nobody says how: it does not remain as a success, as the last one does.
         try await probe.follow("begin Copying = Copying | end = nothing") { server.shown }
-        #expect(server.views.last?.end?.code == (whenDone == "always" ? 1 : 0))
-        // The last one succeeds.
         try await probe.follow("begin Copying = Copying | succeed = nothing") { server.shown }
-        #expect(server.views.last?.end?.code == 0)
+        #expect(server.views.map { $0.end?.code } == [code, whenDone == "always" ? 1 : 0, 0])
     }
 
     @Test func `The button appears when the app begins to observe requests, without another change`() async throws {
@@ -94,16 +65,15 @@ import TestSupport
         let (server, probe) = try await job()
         try await probe.follow("begin Copying = Copying") { server.shown }
         try await probe.tell("cancellable", "Uploading") { server.open.first?.isKillable == true }
-        #expect(server.views.count == 2 && server.views.first?.end?.code == 1)
         try await server.cancel()
         #expect(try await eventually { try await probe.tell("outcome") == "cancelled" })
         #expect(server.open.count == 1)
         try await probe.tell("observe")
         try await server.cancel()
         #expect(try await eventually { try await probe.tell("outcome") == "requested: Copying" })
-        try await probe.tell("cancel") { server.open.isEmpty }
         // The indicator is shown as long as the app needs to end the work.
-        #expect(server.views.last?.end?.code == 0)
+        try await probe.follow("cancel = nothing") { server.shown }
+        #expect(server.views.map(\.end?.code) == [1, 0])
     }
 
     @Test func `A view that comes after the indicator was hidden ends at once`() async throws {
@@ -141,37 +111,38 @@ import TestSupport
         #expect(server.views.map { $0.end?.message }.suffix(2) == ["no rights", nil])
     }
 
-    @Test("A server that answers with an error, another type or nothing is asked once a time", arguments: [0, 1, 2])
-    func wrongAnswers(index: Int) async throws {
-        let (server, probe) = try await job([.error, .wrongType, .nothing][index])
+    @Test(
+        "A server that answers with an error, another type or nothing is asked once a time",
+        arguments: BusPeer.WrongAnswer.allCases
+    )
+    func wrongAnswers(answer: BusPeer.WrongAnswer) async throws {
+        let (server, probe) = try await job(.wrong(answer))
         try await probe.tell("begin", "Copying")
-        if index < 2 { #expect(await probe.logs("Plasma shows no job")) }
+        if answer != .nothing { #expect(await probe.logs("Plasma shows no job")) }
         try await probe.tell("progress", "0.5")
         #expect(try await probe.status(of: "desktopJob") == "running")
-        #expect(probe.log.split(separator: "\n").count { $0.contains("Plasma shows no job") } <= 1)
         #expect(await eventually { server.requestCount == 1 })
         try await probe.follow("end | cycles 1000 | shutdown")
+        #expect(probe.log.components(separatedBy: "Plasma shows no job").count <= 2)
         // Never two at a time.
-        if index == 2 { #expect(server.requestCount == 1) }
+        if answer == .nothing { #expect(server.requestCount == 1) }
     }
 
     @Test func `Two apps with one desktop file have a view each`() async throws {
-        let bus = try await PrivateBus()
-        let server = try JobServer(on: bus)
-        let settings = "{desktopFile: org.example.probe.desktop}"
-        let probes = [try await probe(bus, settings: settings), try await probe(bus, settings: settings)]
-        for (index, probe) in probes.enumerated() {
-            try await probe.tell("begin", "app \(index)") { server.open.count == index + 1 }
-        }
+        let settings = "{desktopFile: \(DesktopProbe.desktopFile)}"
+        let (server, probe) = try await job(settings: settings)
+        let other = try await DesktopProbe(backends: "desktopJob", "desktopJob: \(settings)", on: server.bus)
+        try await probe.follow("begin one = one") { server.shown }
+        try await other.follow("begin two = one, two") { server.shown }
         #expect(server.open.allSatisfy { $0.desktopEntry == "org.example.probe" })
-        try await probes[0].follow("end = app 1") { server.shown }
-        try await probes[1].follow("progress 0.5 = app 1 50%") { server.shown }
+        try await probe.follow("end = two") { server.shown }
+        try await other.follow("progress 0.5 = two 50%") { server.shown }
     }
 
     @Test func `A server that dies before it has answered leaves nothing; the next one shows the job`() async throws {
         let bus = try await PrivateBus()
         var server: JobServer? = try JobServer(on: bus, answer: .late)
-        let probe = try await probe(bus)
+        let probe = try await DesktopProbe(backends: "desktopJob", on: bus)
         try await probe.tell("begin", "Copying") { server?.requestCount == 1 }
         server = nil
         #expect(try await probe.backend("desktopJob", is: "no service owns org.kde.JobViewServer"))
@@ -183,8 +154,8 @@ import TestSupport
 
     @Test func `What is for the view of a server that has ended does not reach the next one`() async throws {
         let bus = try await PrivateBus()
-        let probe = try await probe(bus, isRunning: false)
         var server: JobServer? = try JobServer(on: bus)
+        let probe = try await DesktopProbe(backends: "desktopJob", on: bus)
         try await probe.tell("begin", "Copying") { server?.open.count == 1 }
         // The app learns of both at once, and still has the first view.
         #expect(kill(probe.processID, SIGSTOP) == 0)
@@ -197,15 +168,10 @@ import TestSupport
 
     @Test func `While Plasma shows the job, the backend for docks sends nothing: Plasma does`() async throws {
         let bus = try await PrivateBus()
-        try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
         let monitor = try await LauncherMonitor(bus)
         var server: JobServer? = try JobServer(on: bus)
-        let probe = try await probe(
-            bus,
-            settings: "{desktopFile: org.example.probe.desktop}",
-            backends: "desktopJob, launcherEntry"
-        )
-        #expect(try await probe.backend("launcherEntry", is: "running"))
+        let settings = "desktopJob: {desktopFile: \(DesktopProbe.desktopFile)}"
+        let probe = try await DesktopProbe(backends: "desktopJob, launcherEntry", settings, on: bus)
         try await probe.follow("begin Copying | progress 0.5 = Copying 50%") { server?.shown ?? "" }
         #expect(server?.open.first?.desktopEntry == "org.example.probe")
         #expect(monitor.updates.isEmpty)

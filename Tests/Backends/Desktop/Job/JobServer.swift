@@ -7,17 +7,16 @@ import TestSupport
 final class JobServer: Sendable {
     /// How it answers `requestView`.
     enum Answer {
-        case view, error, wrongType, nothing
+        case view
         /// After `release()`.
         case late
+        case wrong(BusPeer.WrongAnswer)
     }
 
     struct View: Sendable {
-        var owner: String
         var desktopEntry: String
         var isKillable: Bool
         var properties: [String: BusValue]
-        var updateCount = 0
         /// The code and the message of its end.
         var end: (code: UInt32, message: String)?
 
@@ -30,39 +29,29 @@ final class JobServer: Sendable {
         }
     }
 
-    private struct State: Sendable {
-        var views: [View] = []
-        var requestCount = 0
-        var strayCallCount = 0
-    }
-
-    private final class Record: @unchecked Sendable {
-        let state = Locked(State())
-        // `@unchecked`: used by the peer's thread only.
-        var late: [BusMessage?] = []
-    }
+    private static let viewPath = "/org/kde/notificationmanager/jobs/JobView_"
 
     private let peer: BusPeer
-    private let recorded = Record()
-    private let bus: PrivateBus
+    private let record = Record()
+    let bus: PrivateBus
 
     init(on bus: PrivateBus, answer: Answer = .view) throws {
         self.bus = bus
-        let views = (0..<3000).map { "/org/kde/notificationmanager/jobs/JobView_\($0)" }
+        let views = (0..<3000).map { "\(Self.viewPath)\($0)" }
         peer = try BusPeer(name: "org.kde.JobViewServer", path: "/JobViewServer", more: views, address: bus.address) {
-            [recorded] message in
-            Self.answer(message, recorded, answer)
+            [record] call in
+            record.answer(call, answer)
         }
     }
 
     /// The views so far, in order.
-    var views: [View] { recorded.state.withLock { $0.views } }
+    var views: [View] { record.state.withLock { $0.views } }
 
     /// How often a view was requested.
-    var requestCount: Int { recorded.state.withLock { $0.requestCount } }
+    var requestCount: Int { peer.calls.count { $0 == "requestView" } }
 
     /// How many calls were for a view that this server does not have.
-    var strayCallCount: Int { recorded.state.withLock { $0.strayCallCount } }
+    var strayCallCount: Int { record.state.withLock { $0.strayCallCount } }
 
     /// Those that have not ended.
     var open: [View] { views.filter { $0.end == nil } }
@@ -80,65 +69,55 @@ final class JobServer: Sendable {
         _ = try await bus.busctl("call", "org.kde.JobViewServer", "/JobViewServer", "org.indicator.Test", member)
     }
 
-    private static func answer(_ message: BusMessage, _ recorded: Record, _ answer: Answer) -> [BusMessage?] {
-        var state = recorded.state.withLock { $0 }
-        // Only this thread changes it.
-        defer { recorded.state.withLock { [state] in $0 = state } }
-        let arguments = message.arguments
-        func index() -> Int? {
-            let index = message.path.flatMap { $0.split(separator: "_").last }.flatMap { Int($0) }
-            if let index, state.views.indices.contains(index) { return index }
-            state.strayCallCount += 1
-            return nil
-        }
-        switch message.member {
-        case "requestView":
-            state.requestCount += 1
-            guard case .properties(let hints)? = arguments.last, case .int32(let capabilities) = arguments[1] else {
-                return [message.reply(BusError(name: "org.freedesktop.DBus.Error.InvalidArgs", text: ""))]
-            }
-            var view = View(
-                owner: message.sender ?? "",
-                desktopEntry: arguments[0].text ?? "",
-                isKillable: capabilities == 1,
-                properties: [:]
-            )
-            for hint in hints { view.properties[hint.name] = hint.value }
-            let path = "/org/kde/notificationmanager/jobs/JobView_\(state.views.count)"
-            switch answer {
-            case .view, .late: state.views.append(view)
-            default: break
-            }
-            switch answer {
-            case .view: return [message.reply([.objectPath(path)])]
-            case .late:
-                recorded.late.append(message.reply([.objectPath(path)]))
+    private final class Record: @unchecked Sendable {
+        let state = Locked((views: [View](), strayCallCount: 0))
+        // `@unchecked`: used by the peer's thread only.
+        private var late: [BusMessage?] = []
+
+        func answer(_ call: BusMessage, _ answer: Answer) -> [BusMessage?]? {
+            let arguments = call.arguments
+            switch (call.member, arguments.first, arguments.last) {
+            case ("requestView", .string(let entry)?, .properties(let hints)?):
+                let properties = Dictionary(uniqueKeysWithValues: hints.map { ($0.name, $0.value) })
+                let view = View(desktopEntry: entry, isKillable: arguments[1] == .int32(1), properties: properties)
+                if case .wrong(let answer) = answer { return answer.replies(to: call) }
+                let number = state.withLock { state in
+                    state.views.append(view)
+                    return state.views.count - 1
+                }
+                let reply = call.reply([.objectPath("\(JobServer.viewPath)\(number)")])
+                guard case .late = answer else { return [reply] }
+                late.append(reply)
                 return []
-            case .error: return [message.reply(BusError(name: "org.freedesktop.DBus.Error.Failed", text: "full"))]
-            case .wrongType: return [message.reply([.uint32(7)])]
-            case .nothing: return []
+            case ("update", .properties(let properties)?, _):
+                change(call) { view in
+                    for property in properties { view.properties[property.name] = property.value }
+                }
+                return []
+            case ("terminate", .uint32(let code)?, _):
+                change(call) { $0.end = (code, arguments[1].text ?? "") }
+                return []
+            case ("Release", _, _):
+                defer { late = [] }
+                return late + [call.reply([])]
+            case ("Cancel", _, _):
+                let path = state.withLock { "\(JobServer.viewPath)\($0.views.count - 1)" }
+                let interface = "org.kde.JobViewV3"
+                let signal = BusMessage.signal(path: path, interface: interface, member: "cancelRequested", [])
+                return [signal, call.reply([])]
+            default: return nil
             }
-        case "update":
-            guard let index = index(), case .properties(let properties)? = arguments.first else { return [] }
-            for property in properties { state.views[index].properties[property.name] = property.value }
-            state.views[index].updateCount += 1
-            return []
-        case "terminate":
-            guard let index = index(), case .uint32(let code)? = arguments.first else { return [] }
-            state.views[index].end = (code, arguments[1].text ?? "")
-            return []
-        case "Release":
-            defer { recorded.late = [] }
-            return recorded.late + [message.reply([])]
-        case "Cancel":
-            let signal = BusMessage.signal(
-                path: "/org/kde/notificationmanager/jobs/JobView_\(state.views.count - 1)",
-                interface: "org.kde.JobViewV3",
-                member: "cancelRequested",
-                []
-            )
-            return [signal, message.reply([])]
-        default: return [message.reply(BusError(name: "org.freedesktop.DBus.Error.UnknownMethod", text: ""))]
+        }
+
+        private func change(_ call: BusMessage, _ change: (inout View) -> Void) {
+            let index = call.path.flatMap { Int($0.dropFirst(JobServer.viewPath.count)) } ?? .max
+            state.withLock { state in
+                if state.views.indices.contains(index) {
+                    change(&state.views[index])
+                } else {
+                    state.strayCallCount += 1
+                }
+            }
         }
     }
 }

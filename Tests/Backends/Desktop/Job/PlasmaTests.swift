@@ -5,15 +5,6 @@ import TestSupport
 @Suite(.needs(.screen), .needs(.bus)) struct PlasmaTests {
     private static let program = "/usr/bin/plasmawindowed"
 
-    private let folder: TemporaryDirectory
-
-    init() throws {
-        folder = try TemporaryDirectory("indicator-plasma")
-        // Plasma sends the state of a job to docks, if its app has a desktop file.
-        let entry = "[Desktop Entry]\nType=Application\nName=Probe\nExec=true\n"
-        try folder.write(entry, to: "data/applications/org.example.probe.desktop")
-    }
-
     @Test(
         "Plasma shows the job, its button cancels the task, a restart brings it back, and nothing remains",
         .needs(program, package: "plasma-workspace", tier: .nightly)
@@ -24,13 +15,9 @@ import TestSupport
         // Plasma sends `application://` and the name without `.desktop`.
         let docks = try await LauncherMonitor(bus, desktopFile: "org.example.probe")
         var plasma = try await plasma(on: bus, screen)
-        let probe = try await DesktopProbe(
-            configuration: "backends: [desktopJob]\ndesktopJob: {desktopFile: org.example.probe.desktop}",
-            in: folder,
-            environment: ["XDG_DATA_HOME": "\(folder.path)/data"],
-            bus: bus,
-            running: "desktopJob"
-        )
+        // Plasma sends the state of a job to docks, if its app has a desktop file.
+        let settings = "desktopJob: {desktopFile: \(DesktopProbe.desktopFile)}"
+        let probe = try await DesktopProbe(backends: "desktopJob", settings, on: bus)
 
         // Plasma counts the jobs.
         try await probe.tell("cancellable", "Uploading") { docks.updates.last == .init(progress: 0, count: 1) }
@@ -95,14 +82,15 @@ import TestSupport
     }
 
     private func plasma(on bus: PrivateBus, _ screen: Screen) async throws -> Daemon {
+        let home = bus.folder.path
         let plasma = try Daemon(
             Self.program,
             ["org.kde.plasma.notifications"],
             environment: [
                 "DBUS_SESSION_BUS_ADDRESS": bus.address, "DISPLAY": screen.display, "WAYLAND_DISPLAY": "",
-                "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "XDG_CONFIG_HOME": "\(folder.path)/config",
-                "XDG_DATA_HOME": "\(folder.path)/data", "XDG_CACHE_HOME": "\(folder.path)/cache",
-                "QT_QUICK_BACKEND": "software", "QT_QPA_PLATFORM": "xcb", "XDG_CURRENT_DESKTOP": "KDE",
+                "HOME": home, "XDG_RUNTIME_DIR": home, "XDG_CONFIG_HOME": "\(home)/config", "XDG_DATA_HOME": home,
+                "XDG_CACHE_HOME": "\(home)/cache", "QT_QUICK_BACKEND": "software", "QT_QPA_PLATFORM": "xcb",
+                "XDG_CURRENT_DESKTOP": "KDE",
             ]
         )
         try await expectEventually("\(plasma.errors)") { try await bus.hasOwner("org.kde.JobViewServer") }

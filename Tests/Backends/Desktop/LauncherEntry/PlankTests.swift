@@ -3,21 +3,12 @@ import TestSupport
 
 /// The real dock Plank, under an X server without a screen.
 @Suite(.needs(.bus), .needs(.screen), .needs(.dock)) struct PlankTests {
-    private let folder: TemporaryDirectory
-
-    init() throws {
-        folder = try TemporaryDirectory("indicator-plank")
-        let file = try folder.write(
-            "[Desktop Entry]\nType=Application\nName=Probe\nExec=true\nIcon=folder\n",
-            to: "data/applications/org.example.probe.desktop"
-        )
+    private func dock(on bus: PrivateBus, _ screen: Screen, hideMode: String) async throws -> [Daemon] {
+        let (folder, home) = (bus.folder, bus.folder.path)
         try folder.write(
-            "[PlankDockItemPreferences]\nLauncher=file://\(file)\n",
+            "[PlankDockItemPreferences]\nLauncher=file://\(home)/applications/\(DesktopProbe.desktopFile)\n",
             to: "config/plank/dock1/launchers/probe.dockitem"
         )
-    }
-
-    private func dock(on bus: PrivateBus, _ screen: Screen, hideMode: String) async throws -> [Daemon] {
         try folder.write(
             """
             [net/launchpad/plank/docks/dock1]
@@ -32,9 +23,9 @@ import TestSupport
         )
         let environment = [
             "DBUS_SESSION_BUS_ADDRESS": bus.address, "DISPLAY": screen.display, "WAYLAND_DISPLAY": "",
-            "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "XDG_CONFIG_HOME": "\(folder.path)/config",
-            "XDG_DATA_HOME": "\(folder.path)/data", "XDG_CACHE_HOME": "\(folder.path)/cache",
-            "GSETTINGS_BACKEND": "keyfile", "NO_AT_BRIDGE": "1", "XDG_SESSION_TYPE": "x11",
+            "HOME": home, "XDG_RUNTIME_DIR": home, "XDG_CONFIG_HOME": "\(home)/config", "XDG_DATA_HOME": home,
+            "XDG_CACHE_HOME": "\(home)/cache", "GSETTINGS_BACKEND": "keyfile", "NO_AT_BRIDGE": "1",
+            "XDG_SESSION_TYPE": "x11",
         ]
         // Plank animates only on a screen with a compositor.
         let compositor =
@@ -51,7 +42,7 @@ import TestSupport
         let screen = try await Screen()
         let bus = try await PrivateBus()
         let dock = try await dock(on: bus, screen, hideMode: "none")
-        let app = try await probe(on: bus)
+        let app = try await DesktopProbe(backends: "launcherEntry", on: bus)
         let pictures = try await pictures(on: screen, of: app)
         await app.kill()
         #expect(try await eventually { try await screen.picture() == pictures[0] })
@@ -61,7 +52,7 @@ import TestSupport
     @Test func `A dock that starts while an app works shows its bar`() async throws {
         let screen = try await Screen()
         let bus = try await PrivateBus()
-        let app = try await probe(on: bus)
+        let app = try await DesktopProbe(backends: "launcherEntry", on: bus)
         var dock = try await dock(on: bus, screen, hideMode: "none")
         let badge = try await pictures(on: screen, of: app)[2]
         for _ in 1...2 {
@@ -76,7 +67,7 @@ import TestSupport
         let screen = try await Screen()
         let bus = try await PrivateBus()
         let dock = try await dock(on: bus, screen, hideMode: "auto")
-        let probe = try await probe(on: bus)
+        let probe = try await DesktopProbe(backends: "launcherEntry", on: bus)
         let hidden = try await steady(on: screen)
         try await probe.follow("begin work | progress 0.25")
         #expect(try await steady(on: screen) == hidden)
@@ -91,16 +82,6 @@ import TestSupport
         withExtendedLifetime(dock) {}
     }
 
-    private func probe(on bus: PrivateBus) async throws -> DesktopProbe {
-        try await DesktopProbe(
-            configuration: "backends: [launcherEntry]\nlauncherEntry: {desktopFile: org.example.probe.desktop}",
-            in: folder,
-            environment: ["XDG_DATA_HOME": "\(folder.path)/data"],
-            bus: bus,
-            running: "launcherEntry"
-        )
-    }
-
     /// The pictures without an activity, with the bar of one, and with the badge of two, which remain.
     ///
     /// Plank draws in steps when it starts, and animates; so they are known when they are the same twice.
@@ -109,7 +90,7 @@ import TestSupport
         var pictures: [String] = []
         try await expectEventually(within: .seconds(120)) {
             let previous = pictures
-            try await showBar(of: app)
+            try await app.follow("begin first | progress 0.25")
             let bar = try await steady(on: screen, after: nothing)
             try await app.tell("begin-other", "other")
             let badge = try await steady(on: screen, after: bar)
@@ -118,13 +99,9 @@ import TestSupport
             pictures = [nothing, bar, badge]
             return pictures == previous && Set(pictures).count == 3
         }
-        try await showBar(of: app)
+        try await app.follow("begin first | progress 0.25")
         try await app.tell("begin-other", "other") { try await screen.picture() == pictures[2] }
         return pictures
-    }
-
-    private func showBar(of app: DesktopProbe) async throws {
-        try await app.follow("begin first | progress 0.25")
     }
 
     /// The picture when it no longer changes, after the one before has disappeared.

@@ -131,19 +131,14 @@ import TestSupport
     @Test("A bus that never answers does not delay the app: no backend has waited for it at first", .needs(.bus))
     func hangingBus() async throws {
         let bus = try await PrivateBus()
-        try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
         bus.pause()
         let backends = ["desktopJob", "launcherEntry", "sleepInhibitor", "dbusProperty", "desktopNotification"]
         let probe = try await DesktopProbe(
-            configuration: "backends: [auto, \(backends.joined(separator: ", "))]\n"
-                + "launcherEntry: {desktopFile: org.example.probe.desktop}",
-            in: folder,
-            environment: [
-                "XDG_CURRENT_DESKTOP": "", "XDG_DATA_HOME": folder.path, "DBUS_SYSTEM_BUS_ADDRESS": bus.address,
-                // Its directory exists; nothing reads it.
-                "NOTIFY_SOCKET": "\(folder.path)/notify",
-            ],
-            bus: bus
+            backends: "auto, " + backends.joined(separator: ", "),
+            // Its directory exists; nothing reads it.
+            environment: ["XDG_CURRENT_DESKTOP": "", "NOTIFY_SOCKET": bus.folder.appending("notify")],
+            on: bus,
+            are: nil
         )
         // A backend that had waited would be unavailable.
         let states = try await probe.tell("first-status")

@@ -5,22 +5,16 @@ import TestSupport
 
 /// The lock that keeps the machine awake.
 @Suite(.needs(.bus)) struct SleepInhibitorTests {
-    private let folder: TemporaryDirectory
+    private static let service = "org.freedesktop.login1"
 
-    init() throws { folder = try TemporaryDirectory() }
-
+    /// An app that has only the bus of the machine.
     private func probe(
         _ bus: PrivateBus,
         what: String = "[idle]",
-        running backend: String? = "sleepInhibitor"
+        is state: String = "running"
     ) async throws -> DesktopProbe {
-        try await DesktopProbe(
-            configuration: "backends: [sleepInhibitor]\nsleepInhibitor: {what: \(what)}",
-            in: folder,
-            environment: ["DBUS_SYSTEM_BUS_ADDRESS": bus.address],
-            bus: nil,
-            running: backend
-        )
+        let (settings, none) = ("sleepInhibitor: {what: \(what)}", ["DBUS_SESSION_BUS_ADDRESS": ""])
+        return try await DesktopProbe(backends: "sleepInhibitor", settings, environment: none, on: bus, are: state)
     }
 
     @Test(.needs(.rootMounts), .needs(.login), arguments: LoginManager.Program.available)
@@ -40,47 +34,31 @@ import TestSupport
         #expect(try await eventually { try await login.inhibitors() == [] })
     }
 
-    /// How a service answers `Inhibit`.
-    enum Answer: CaseIterable {
-        case error, wrongType, nothing
-    }
-
-    @Test("A service that answers with an error, another type or nothing is asked once", arguments: Answer.allCases)
-    func wrongAnswers(answer: Answer) async throws {
+    @Test(
+        "A service that answers with an error, another type or nothing is asked once",
+        arguments: BusPeer.WrongAnswer.allCases
+    )
+    func wrongAnswers(answer: BusPeer.WrongAnswer) async throws {
         let bus = try await PrivateBus()
-        let calls = Locked(0)
-        let peer = try BusPeer.login(on: bus) { message in
-            calls.withLock { $0 += 1 }
-            return switch answer {
-            case .error: [message.reply(BusError(name: "org.freedesktop.DBus.Error.AccessDenied", text: "no"))]
-            case .wrongType: [message.reply([.uint32(7)])]
-            case .nothing: []
-            }
-        }
+        let login = try BusPeer.broken(Self.service, on: bus, answer)
         let probe = try await probe(bus)
-        try await probe.tell("begin", "Writing") { calls.withLock { $0 } == 1 }
+        try await probe.tell("begin", "Writing") { login.calls == ["Inhibit"] }
         try await probe.tell("label", "Still writing")
         if answer != .nothing { #expect(await probe.logs("login1 gave no lock")) }
         try await probe.follow("end | cycles 1000")
         #expect(try await probe.status(of: "sleepInhibitor") == "running")
         // The calls are those of the shown times that were delivered; never two at a time.
-        if answer == .nothing { #expect(calls.withLock { $0 } == 1) }
-        withExtendedLifetime(peer) {}
+        if answer == .nothing { #expect(login.calls == ["Inhibit"]) }
     }
 
     @Test(.needs(.rootMounts), .needs(.login))
     func `A service that dies before it has answered leaves nothing; the next one gives the lock`() async throws {
         let bus = try await PrivateBus()
-        let calls = Locked(0)
-        var peer: BusPeer? = try .login(on: bus) { _ in
-            calls.withLock { $0 += 1 }
-            return []
-        }
+        var broken: BusPeer? = try .broken(Self.service, on: bus)
         let probe = try await probe(bus)
-        try await probe.tell("begin", "Writing") { calls.withLock { $0 } == 1 }
-        withExtendedLifetime(peer) {}
-        peer = nil
-        #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1"))
+        try await probe.tell("begin", "Writing") { broken?.calls == ["Inhibit"] }
+        broken = nil
+        #expect(try await probe.backend("sleepInhibitor", is: "no service owns \(Self.service)"))
         let login = try await LoginManager(on: bus)
         #expect(try await eventually { try await login.inhibitors() == [["idle", "probe", "Writing", "block"]] })
         try await probe.tell("end") { try await login.inhibitors() == [] }
@@ -110,9 +88,7 @@ import TestSupport
     }
 
     @Test func `Without login1, one line says so`() async throws {
-        let bus = try await PrivateBus()
-        let probe = try await probe(bus, running: nil)
-        #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1 on this bus"))
+        let probe = try await probe(PrivateBus(), is: "no service owns \(Self.service) on this bus")
         try await probe.follow("begin Writing | end")
         #expect(await probe.logs("login1"))
         #expect(probe.log.split(separator: "\n").count { $0.contains("warning") && $0.contains("login1") } == 1)
