@@ -8,14 +8,13 @@ struct TestProbe {
     @MainActor static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst(2))
         switch CommandLine.arguments.dropFirst().first {
-        case "configuration": try await ConfigurationProbe.run(arguments)
+        case "app": try await AppProbe.run(arguments)
         case "core": try await CoreProbe.run(arguments)
         case "desktop": try DesktopProbe.run(arguments)
         case "log": await LogProbe.run(arguments)
         case "network": try await NetworkProbe.run(arguments)
         case "progress": try await ProgressProbe.run(arguments)
         case "service": try await ServiceProbe.run(arguments)
-        case "signals": try await SignalProbe.run(arguments)
         case "title": try await TitleProbe.run(arguments)
         default:
             FileHandle.standardError.write(Data("test-probe: unknown probe\n".utf8))

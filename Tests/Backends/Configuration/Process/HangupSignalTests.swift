@@ -25,14 +25,13 @@ struct HangupSignalTests {
             #expect(await helper.says("delay \(delay).0 seconds", at: SIGHUP))
             #expect(await helper.says("count 1"))
         }
-        #expect(helper.isRunning)
+        #expect(helper.daemon.isRunning)
     }
 
     @Test func `is logged once, even when nothing has changed or the file is missing`() async throws {
         let (helper, path) = (try await app(), folder.appending("indicator.yaml"))
         func report() async -> String? {
-            helper.signal(SIGHUP)
-            let line = await helper.says { $0.contains("SIGHUP: ") }
+            let line = await helper.says(at: SIGHUP) { $0.contains("SIGHUP: ") }
             return line.flatMap { $0.components(separatedBy: "SIGHUP: ").last }
         }
         let reloaded = "The configuration was reloaded from \(path)"
@@ -53,23 +52,22 @@ struct HangupSignalTests {
     @Test func `reloads while an indicator exists, and ends the process after that`() async throws {
         let helper = try await app("two")
         #expect(await helper.says("handler", to: "disposition"))
-        #expect(await helper.says("shut down", to: "shutdown"))
+        #expect(await helper.says("done shutdown", to: "shutdown"))
         #expect(await helper.says(at: SIGHUP) { $0.contains("SIGHUP: ") } != nil)
-        #expect(await helper.says("shut down", to: "shutdown second"))
-        helper.signal(SIGHUP)
-        #expect(await eventually { helper.endingSignal == SIGHUP })
+        #expect(await helper.says("done shutdown second", to: "shutdown second"))
+        helper.daemon.send(SIGHUP)
+        #expect(await eventually { helper.daemon.status == 128 + Int(SIGHUP) })
     }
 
     @Test(arguments: ["ignore", "own"])
     func `stays ignored, as under nohup, or handled by the app`(mode: String) async throws {
         let helper = try await app(mode)
         for command in ["", "shutdown"] {
-            if !command.isEmpty { helper.send(command) }
-            helper.send("disposition")
-            #expect(await helper.says(mode == "ignore" ? "ignore" : "handler"))
-            helper.signal(SIGHUP)
+            helper.daemon.write(command)
+            #expect(await helper.says(mode == "ignore" ? "ignore" : "handler", to: "disposition"))
+            helper.daemon.send(SIGHUP)
         }
-        #expect(helper.isRunning)
+        #expect(helper.daemon.isRunning)
     }
 
     @Test func `ends the app when its terminal is closed`() async throws {
@@ -81,7 +79,7 @@ struct HangupSignalTests {
         // ended the helper, which is expected.
         let helper = try HelperProcess(
             [path, "terminal"],
-            wrapper: ["/bin/sh", "-c", #"exec setsid --ctty --wait "$@" 2>/dev/null"#, "sh"],
+            wrapper: ["sh", "-c", #"exec setsid --ctty --wait "$@" 2>/dev/null"#, "sh"],
             standardInput: input
         )
         // The signal must go to the helper, not to `setsid`, which waits for it.
@@ -91,19 +89,19 @@ struct HangupSignalTests {
         try file(startDelay: 2)
         kill(identifier, SIGHUP)
         #expect(await helper.says("delay 2.0 seconds"))
-        #expect(helper.isRunning)
+        #expect(helper.daemon.isRunning)
         close(input)
         terminal.hangUp()
-        #expect(await eventually { !helper.isRunning })
+        #expect(await helper.daemon.ends())
     }
 
     @Test("and changes of the file cost nothing while there are none")
     func idle() async throws {
-        let helper = try await app("idle")
+        let helper = try await app()
         // Both threads wait, without a time limit.
         let ours = ["config-reload", "signals"]
         await expectEventually {
-            let (waking, names) = wakingThreads(of: helper.processID)
+            let (waking, names) = wakingThreads(of: helper.daemon.processID)
             return ours.allSatisfy(names.contains) && !waking.contains { ours.contains(where: $0.hasPrefix) }
         }
     }

@@ -18,7 +18,7 @@ struct ProcessSignalsTests {
     private func start(_ mode: String..., backends: String = "logFile") async throws -> Daemon {
         // With a toolchain, Swift's own handler reports SIGQUIT as a crash.
         let environment = ["SWIFT_BACKTRACE": "enable=no"]
-        let daemon = try Daemon(helper, ["signals", try configuration(backends)] + mode, environment: environment)
+        let daemon = try Daemon(helper, ["app", try configuration(backends)] + mode, environment: environment)
         try #require(await eventually { daemon.output.contains("shown\n") && events.contains("shown") })
         return daemon
     }
@@ -135,7 +135,7 @@ struct ProcessSignalsTests {
     /// The app is an element of a pipe whose reader ends.
     @Test("of a closed pipe: end the app, or if it ignores them, are an error", arguments: ["print", "print-ignored"])
     func pipe(mode: String) async throws {
-        let shell = #""$0" signals "$1" "$2" | { read line; }; echo "${PIPESTATUS[0]}""#
+        let shell = #""$0" app "$1" "$2" | { read line; }; echo "${PIPESTATUS[0]}""#
         let result = try await Command.run("bash", ["-c", shell, helper, try configuration("logFile"), mode])
         #expect(result.output == (mode == "print" ? "\(128 + SIGPIPE)\n" : "0\n"))
         #expect(result.error.contains("error \(EPIPE)\n") == (mode != "print"))
@@ -149,7 +149,7 @@ struct ProcessSignalsTests {
         let closed = ["0<&-", "1>&-", "2>&-"].enumerated().filter { combination >> $0.offset & 1 == 1 }.map(\.element)
         // What a process is started without may be a descriptor of the Swift runtime by then, which no app may close.
         for mode in ["streams", closed.isEmpty ? "late" : "streams", "streams", "streams"] {
-            let shell = "exec \"$0\" signals \"$1\" \(mode) \(closed.joined(separator: " "))"
+            let shell = "exec \"$0\" app \"$1\" \(mode) \(closed.joined(separator: " "))"
             let path = try configuration("logFile, dbusProperty, desktopNotification")
             let environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address]
             let result = try await Command.run("sh", ["-c", shell, helper, path], environment: environment)
@@ -198,7 +198,7 @@ struct ProcessSignalsTests {
         let configuration = try configuration("terminalTitle, logFile")
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
-            try await tmux.type("\(helper) signals \(configuration) terminal; echo status=$?")
+            try await tmux.type("\(helper) app \(configuration) terminal; echo status=$?")
             #expect(try await isBusy(tmux))
             try await body(tmux)
         }
@@ -216,7 +216,7 @@ struct ProcessSignalsTests {
             try await tmux.type("export NO_COLOR=1 LC_ALL=C.UTF-8; unset CI")
             let reader = " | { while read line && [ ! -e \(folder.path)/end ]; do :; done; }"
             let words = signal == nil ? "print" + reader : "terminal"
-            try await tmux.type("clear; \(helper) signals \(configuration) \(words); echo ended")
+            try await tmux.type("clear; \(helper) app \(configuration) \(words); echo ended")
             #expect(try await isBusy(tmux))
             func hasBar() async throws -> Bool {
                 try await tmux.screen.split(separator: "\n").contains { $0.hasPrefix("Working ") }

@@ -311,8 +311,7 @@ struct ConfigurationReloadTests {
     func notApplicable() async throws {
         let folder = try TemporaryDirectory()
         // Neither a terminal nor a bus.
-        let session = ["/usr/bin/setsid", "--wait"]
-        let helper = try HelperProcess(["-", "standard"], wrapper: session, environment: places(folder))
+        let helper = try HelperProcess(["-"], wrapper: ["setsid", "--wait"], environment: places(folder))
         #expect(await helper.says { $0.contains("warning") || $0 == "ready" } == "ready")
         #expect(await helper.says(to: "backends") { $0.hasPrefix("backends") } == "backends ")
         // There is no terminal for the title, but there could be a bus for the property.
@@ -330,12 +329,13 @@ struct ConfigurationReloadTests {
             let run =
                 "env -u INDICATOR_CONFIG -u INDICATOR_TESTS XDG_CONFIG_HOME=\(folder.path) XDG_CONFIG_DIRS=/nonexistent"
             for (file, bus) in [("-", ""), ("-", "unix:path=/nonexistent"), ("auto.yaml", ""), ("indicator.yaml", "")] {
-                let probe = "\(run) DBUS_SESSION_BUS_ADDRESS=\(bus) \(helper) configuration \(file) plain"
+                let probe = "\(run) DBUS_SESSION_BUS_ADDRESS=\(bus) \(helper) app \(file) plain"
                 // Of this run: the screen may still have the end of the one before.
                 let end = "ended \(file)\(bus)"
                 try await tmux.type("clear; cd \(folder.path); \(probe); echo \(end.replacing(" ", with: "' '"))")
                 #expect(try await eventually { try await tmux.screen.contains(end) })
-                let text = try await tmux.screen.split(separator: "\n").prefix { $0 != "done" }.joined()
+                let lines = try await tmux.screen.split(separator: "\n").prefix { !$0.hasPrefix("ended") }
+                let text = lines.filter { !$0.contains(/^(pid \d+|ready|shown)$/) }.joined()
                 #expect(file == "indicator.yaml" || text.isEmpty, "\(text)")
                 #expect(text.components(separatedBy: "'startDelay':").count <= 2, "\(text)")
                 #expect(file != "indicator.yaml" || text.contains("'startDelay':"), "\(text)")
@@ -350,12 +350,12 @@ struct ConfigurationReloadTests {
         // The dynamic linker reports functions of other libraries when they are called for the first time. Foundation
         // calls uregex_open, whose name begins with "swift_" there, for each regular expression; Swift's literals call
         // `Regex.init(_regexString:version:)`.
-        let run = #"echo quit | env -u LD_BIND_NOW LD_DEBUG=bindings "$0" "$1" standard 2>&1"#
+        let run = #"echo return | env -u LD_BIND_NOW LD_DEBUG=bindings "$0" app "$1" delays 2>&1"#
         let result = try await Command.run(
-            "/usr/bin/env",
+            "bash",
             [
-                "bash", "-c", "\(run) | grep -aoE '(uregex_open|inotify_add_watch)\\b|_regexA07version' | sort -u",
-                try Command.built("test-probe"), "configuration", path,
+                "-c", "\(run) | grep -aoE '(uregex_open|inotify_add_watch)\\b|_regexA07version' | sort -u",
+                try Command.built("test-probe"), path,
             ]
         )
         #expect(result.output == "inotify_add_watch\n")
@@ -374,15 +374,13 @@ struct SharedIndicatorTests {
         let helper = try HelperProcess([path, "shared"])
         #expect(await helper.says("ready"))
         #expect(await helper.says("backends memory", to: "backends"))
-        helper.send("shared")
-        #expect(await helper.says { $0.contains("not configured for 'again'") && $0.contains("already") } != nil)
+        #expect(await helper.says(to: "shared") { $0.contains("'again'") && $0.contains("already") } != nil)
         #expect(await helper.says("shared: delay 3.0 seconds, enabled, count 2"))
         // It follows its file like any other.
         try folder.save("startDelay: 4\nbackends: [memory]\nenabled: false\n")
         #expect(await helper.says("delay 4.0 seconds"))
-        #expect(await helper.says("shut down", to: "shutdown"))
-        helper.send("shared")
-        #expect(await helper.says { $0.contains("not configured for 'again'") && $0.contains("shut down") } != nil)
+        #expect(await helper.says("done shutdown", to: "shutdown"))
+        #expect(await helper.says(to: "shared") { $0.contains("'again'") && $0.contains("shut down") } != nil)
         #expect(await helper.says("shared: delay 4.0 seconds, disabled, count 2"))
     }
 }

@@ -1,17 +1,17 @@
 import TestSupport
 
-/// A process of `test-probe configuration`, killed when the value is deallocated.
+/// A process of `test-probe app`, which prints changes of the start delay, and its log to the same stream.
 final class HelperProcess {
-    private let daemon: Daemon
-    /// The number of lines that ``says(_:)`` has passed.
+    let daemon: Daemon
+    /// The number of lines that ``says(to:at:_:)`` has passed.
     private var lineCount = 0
 
     /// Starts the helper.
     ///
     /// - Parameters:
     ///   - arguments: the helper's arguments.
-    ///   - wrapper: the path and arguments of a program that starts the helper; by default it is started directly.
-    ///   - standardInput: a descriptor for standard input instead of the pipe that ``send(_:)`` writes to.
+    ///   - wrapper: a program that starts the helper, and its arguments.
+    ///   - standardInput: a descriptor for standard input instead of the pipe for commands.
     ///   - environment: the helper's environment; by default that of the tests.
     init(
         _ arguments: [String],
@@ -19,35 +19,25 @@ final class HelperProcess {
         standardInput: Int32? = nil,
         environment: [String: String]? = nil
     ) throws {
-        let only = environment.map { ["/usr/bin/env", "-i"] + $0.map { "\($0.key)=\($0.value)" } } ?? []
-        let words = only + wrapper + [try Command.built("test-probe"), "configuration"] + arguments
-        daemon = try Daemon(words[0], Array(words.dropFirst()), standardInput: standardInput)
+        let only = environment.map { ["env", "-i"] + $0.map { "\($0.key)=\($0.value)" } } ?? []
+        let words = only + wrapper + [try Command.built("test-probe"), "app"] + arguments + ["delays"]
+        daemon = try Daemon("sh", ["-c", #"exec "$@" 2>&1"#, "sh"] + words, standardInput: standardInput)
     }
 
-    var processID: Int32 { daemon.processID }
-    var isRunning: Bool { daemon.isRunning }
-    /// The signal that ended the process; `nil` while it runs, or when it exited.
-    var endingSignal: Int32? { daemon.status.flatMap { $0 > 128 ? Int32($0 - 128) : nil } }
-
-    func signal(_ number: Int32) { daemon.send(number) }
-
-    func send(_ command: String) { daemon.write(command) }
-
-    /// Waits for a line on standard output, after a command or a signal.
+    /// Waits for a line, after a command or a signal.
     func says(_ line: String, to command: String? = nil, at number: Int32? = nil) async -> Bool {
         await says(to: command, at: number) { $0 == line } != nil
     }
 
-    /// Waits for a matching line on standard output, after the last one that was found, and returns it.
+    /// Waits for a matching line, after the last one that was found, and returns it.
     func says(to command: String? = nil, at number: Int32? = nil, _ isExpected: (String) -> Bool) async -> String? {
-        if let command { send(command) }
-        if let number { signal(number) }
+        if let command { daemon.write(command) }
+        if let number { daemon.send(number) }
         var found: String?
         _ = await eventually {
             let lines = daemon.output.components(separatedBy: "\n").dropLast()
             guard let index = lines.dropFirst(lineCount).firstIndex(where: isExpected) else { return false }
-            found = lines[index]
-            lineCount = index + 1
+            (found, lineCount) = (lines[index], index + 1)
             return true
         }
         return found

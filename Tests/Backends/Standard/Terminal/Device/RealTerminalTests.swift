@@ -3,7 +3,8 @@ import TestSupport
 
 @testable import IndicatorBackends
 
-/// The title in real terminals under Xvfb, read from their windows, and in the bytes that GNU screen passes on.
+/// The title in real terminals under Xvfb, read from their windows, in the bytes that GNU screen passes on, and in
+/// Emacs.
 @Suite("Real terminals", .serialized, .timeLimit(.minutes(10)))
 struct RealTerminalTests {
     /// A terminal, and the end of its own title.
@@ -16,22 +17,22 @@ struct RealTerminalTests {
     }
 
     private let folder: TemporaryDirectory
-    private let helper: String
 
     init() throws {
         folder = try TemporaryDirectory("indicator-terminal")
-        helper = try Command.built("test-probe")
         try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")
         // The terminal stays open after the work has ended, until the folder is removed.
-        try folder.write(
+        let script = try folder.write(
             """
-            '\(helper)' signals '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
+            #!/bin/sh
+            '\(Command.built("test-probe"))' app '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
             touch '\(folder.path)/ended'
             while [ -e '\(folder.path)/run' ]; do sleep 0.1; done
 
             """,
             to: "run"
         )
+        chmod(script, 0o755)
     }
 
     /// Debian's kitty would turn the sequence for progress into a notification.
@@ -48,17 +49,17 @@ struct RealTerminalTests {
     func `show the title, restore it, and raise no notification`(terminal: Terminal) async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
-        try await onScreen { display in
+        try await onScreen { screen in
             let environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address, "LIBGL_ALWAYS_SOFTWARE": "1"]
-            let daemon = try start(terminal, on: display, environment)
+            let daemon = try start(terminal, on: screen.display, environment)
             var shown: [String] = []
             try await expectEventually("\(shown) \(daemon.errors)") {
-                shown = try await titles(on: display)
+                shown = try await titles(on: screen)
                 return shown.contains { $0.contains("Working - helper") }
             }
             try await endHelper()
             try await expectEventually("\(shown)") {
-                shown = try await titles(on: display)
+                shown = try await titles(on: screen)
                 return shown.contains { $0.hasSuffix(terminal.own) } && !shown.contains { $0.contains("Working") }
             }
         }
@@ -77,13 +78,13 @@ struct RealTerminalTests {
         ]
     )
     func `keep a title that could not be restored`(terminal: Terminal) async throws {
-        try await onScreen { display in
-            let daemon = try start(terminal, on: display)
+        try await onScreen { screen in
+            let daemon = try start(terminal, on: screen.display)
             #expect(await eventually { (try? folder.read("output"))?.contains("shown") == true }, "\(daemon.errors)")
             try await endHelper()
             #expect(await eventually { FileManager.default.fileExists(atPath: folder.appending("ended")) })
             // A title that was set would not return. The terminal may show its own one later than it starts programs.
-            try await expectEventually { try await titles(on: display).contains { $0.hasSuffix(terminal.own) } }
+            try await expectEventually { try await titles(on: screen).contains { $0.hasSuffix(terminal.own) } }
         }
     }
 
@@ -134,14 +135,40 @@ struct RealTerminalTests {
         #expect(!emulator.screen.contains("\u{7}") && !emulator.screen.contains("Working"))
     }
 
+    @Test(
+        .needs("tmux", package: "tmux"),
+        .needs("emacs", package: "emacs-nox", tier: .nightly),
+        arguments: ["(ansi-term \"%\")", "(compile \"%\" t)", "(compile \"%\")"]
+    )
+    func `Emacs shows no title as text: neither in its terminal nor in its compilations`(start: String) async throws {
+        let lisp = try folder.write(start.replacing("%", with: folder.appending("run")), to: "start.el")
+        try await Tmux.withServer { tmux in
+            // Emacs compiles what it loads, and leaves files.
+            let variables = "HOME='\(folder.path)' TMPDIR='\(folder.path)' LC_ALL=C.UTF-8"
+            try await tmux.type("\(variables) exec emacs -nw -Q -l '\(lisp)'")
+            var screen = ""
+            try await expectEventually("\(screen)") {
+                screen = try await tmux.screen
+                return screen.contains("shown")
+            }
+            for text in ["]0;", "]2;", "^[", "\\033", "22;0t", "Working"] {
+                #expect(!screen.contains(text), "\(screen)")
+            }
+        }
+        await endProcesses()
+    }
+
     /// Runs `body` with a separate X server.
-    private func onScreen(body: (String) async throws -> Void) async throws {
+    private func onScreen(body: (Screen) async throws -> Void) async throws {
         let screen = try await Screen(size: "800x600")
-        var failure: (any Error)?
-        do { try await body(screen.display) } catch { failure = error }
+        do {
+            try await body(screen)
+        } catch {
+            await endProcesses()
+            throw error
+        }
         await endProcesses()
         withExtendedLifetime(screen) {}
-        if let failure { throw failure }
     }
 
     /// Kills all processes with the folder in their arguments or environment, and waits for their end. They would write
@@ -170,16 +197,9 @@ struct RealTerminalTests {
     }
 
     /// The titles of all windows.
-    private func titles(on display: String) async throws -> [String] {
-        let tree = try await Command.run("xwininfo", ["-display", display, "-root", "-tree"], package: "x11-utils")
-            .output
-        return tree.split(separator: "\n").compactMap { line in
-            guard let start = line.firstIndex(of: "\""), let end = line.range(of: "\": ")?.lowerBound, start < end
-            else {
-                return nil
-            }
-            return String(line[line.index(after: start)..<end])
-        }
+    private func titles(on screen: Screen) async throws -> [String] {
+        try await screen.run("xwininfo", ["-root", "-tree"], package: "x11-utils").matches(of: #/"(.*?)": /#)
+            .map { String($0.1) }
     }
 
     /// Ends the helper with SIGTERM.
