@@ -13,19 +13,20 @@ import Logging
 /// is created; `busy-pool` keeps every thread of Swift's pool busy; `terminal` does not read standard input; `local`
 /// keeps the indicator in a local variable, which deallocates it when `main` returns; `two` creates two indicators;
 /// `shared` configures the shared indicator after an activity has begun on it; `delays` prints `delay S` and `count N`
-/// whenever the start delay changes, instead of `shown`; `plain` proposes backends, and ends; `cancel` runs work that ends when a signal cancels it,
-/// `success` work that succeeds then, and `stubborn` work that goes on; `usleep` and `poll` wait on the main thread,
-/// then succeed and return from `main`, `exit` calls exit(3) instead; `print` prints lines until that fails, and
-/// `print-ignored` does with SIGPIPE ignored.
+/// whenever the start delay changes, instead of `shown`; `plain` proposes backends, and ends; `cancel` runs work that
+/// ends when a signal cancels it, `success` work that succeeds then, and `stubborn` work that goes on; `usleep` and
+/// `poll` wait on the main thread, then succeed and return from `main`, `exit` calls exit(3) instead; `print` prints
+/// lines until that fails, and `print-ignored` does with SIGPIPE ignored.
 ///
 /// `test-probe app FILE streams` prints 200 kB to each standard stream and ends. With `late`, it first closes the
 /// streams after the indicator was created, and fails if one is another file then.
 ///
 /// A line on standard input is a command: `own` handles SIGTERM from now on; `child` prints the signal masks of a child
-/// program; `disposition` prints that of SIGHUP: `default`, `ignore` or `handler`; `backends` prints their names; `fork`
-/// forks, prints `child N`, waits for the child and prints the signal that ended it; `shutdown` and `shutdown second`
-/// shut an indicator down; `shared` configures the shared indicator again and prints its state; `exit` and `quick_exit`
-/// call these with 3; `closefrom` closes what it has not opened, and opens files; `return` returns from `main`.
+/// program; `disposition` prints that of SIGHUP: `default`, `ignore` or `handler`; `backends` prints their names;
+/// `fork` forks, prints `child N`, waits for the child and prints the signal that ended it; `shutdown` and
+/// `shutdown second` shut an indicator down; `shared` configures the shared indicator again and prints its state;
+/// `exit` and `quick_exit` call these with 3; `closefrom` closes what it has not opened, and opens files; `return`
+/// returns from `main`.
 enum AppProbe {
     static func run(_ arguments: [String]) async throws {
         beginProbe()

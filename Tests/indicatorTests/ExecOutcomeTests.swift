@@ -209,20 +209,17 @@ import TestSupport
 
     @Test(.needs(.screen))
     func `A shell's command leaves no notification while the window of its terminal is focused`() async throws {
-        let display = try Daemon("Xvfb", ["-displayfd", "1", "-noreset", "-nolisten", "tcp"], package: "xvfb")
-        #expect(await eventually { display.output.contains("\n") })
-        let name = ":" + display.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let screen = try await Screen()
         let property = "_NET_ACTIVE_WINDOW"
         func count(_ options: [String], _ more: [String: String]) async throws -> Int {
-            let variables = ["DISPLAY": name, "WINDOWID": "4194316"].merging(more) { $1 }
+            let variables = ["DISPLAY": screen.display, "WINDOWID": "4194316"].merging(more) { $1 }
             return try await notifications(options + ["--after", "0"], ["true"], environment: variables).count
         }
         let shell = ["--lasted", "20"]
         #expect(try await count(shell, [:]) == 1, "unknown")
         for (active, shown) in [("0x40000c", 0), ("0x40000d", 1)] {
-            let arguments = ["-display", name, "-root", "-f", property, "32x", "-set", property, active]
-            let result = try await Command.run("xprop", arguments, package: "x11-utils")
-            #expect(result.status == 0, "\(result.error)")
+            let arguments = ["-root", "-f", property, "32x", "-set", property, active]
+            _ = try await screen.run("xprop", arguments, package: "x11-utils")
             #expect(try await count(shell, [:]) == shown)
             #expect(try await count(shell, ["TMUX": "/nowhere,1,0"]) == 0, "tmux itself shows none")
             #expect(try await count(shell, ["SSH_TTY": "/dev/pts/0"]) == 1)

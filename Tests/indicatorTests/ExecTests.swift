@@ -209,71 +209,52 @@ import TestSupport
     }
 
     /// Counts SIGINT and a real-time signal, of which each one is queued, until it gets the next one: that has a higher
-    /// number, and is forwarded after the others.
+    /// number, and is forwarded after the others. Writes what to send them to: the program, or without it itself.
     private static let counter = """
-        import os, signal, sys, time
+        import os, signal, sys
         folder, kind = sys.argv[1:]
         numbers = [signal.SIGINT, signal.SIGRTMIN + 3, signal.SIGRTMIN + 4]
         signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-        open(folder + "/begun", "w").close()
-        if kind == "command":
-            while not os.path.exists(folder + "/go"): time.sleep(0.01)
-            os.kill(0, numbers[1])
-            open(folder + "/sent", "w").close()
+        def write(name, number):
+            with open(folder + "/" + name, "w") as file: file.write("%d\\n" % number)
+        write("begun", os.getppid() if folder.endswith("exec") else os.getpid())
+        if kind == "command": os.kill(0, numbers[1])
         count = 0
         while signal.sigwait(numbers) != numbers[2]:
             count += 1
-            open(folder + "/got", "w").close()
-        with open(folder + "/count", "w") as file: file.write("%d\\n" % count)
-        """
-
-    /// Starts a program, and sends it signals when it has begun.
-    private static let sender = """
-        import os, signal, subprocess, sys, time
-        folder, kind, children = sys.argv[1], sys.argv[2], int(sys.argv[3])
-        numbers = [signal.SIGINT, signal.SIGRTMIN + 3, signal.SIGRTMIN + 4]
-        signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-        process = subprocess.Popen(sys.argv[4:])
-        def wait(condition):
-            while not condition(): time.sleep(0.01)
-        def has(name): return lambda: os.path.exists(folder + "/" + name)
-        wait(has("begun"))
-        path = "/proc/%d/task/%d/children" % (process.pid, process.pid)
-        wait(lambda: len(open(path).read().split()) == children)
-        # `exec` gets the key when the command has taken it: before, two of the same signal are one.
-        isHeld = kind == "key" and children > 0
-        if isHeld: process.send_signal(signal.SIGSTOP)
-        open(folder + "/go", "w").close()
-        for word in kind.split():
-            if word == "process": process.send_signal(numbers[1])
-            if word == "command": wait(has("sent"))
-            if word == "key": wait(has("got"))
-        if isHeld: process.send_signal(signal.SIGCONT)
-        process.send_signal(numbers[2])
-        process.wait()
+            write("got", count)
+        write("count", count)
         """
 
     @Test(
         "A signal reaches the command once: sent to the program or the job, by a key, or by the command to its group",
         .needs("python3", package: "python3"),
-        arguments: [("process", 1), ("process process", 2), ("key", 1), ("command", 1), ("job", 1)]
+        arguments: [("process", 1), ("process", 2), ("key", 1), ("command", 1), ("job", 1)]
     )
-    func countedSignals(_ sent: (kind: String, count: Int)) async throws {
-        let sender = try program.home.write(Self.sender, to: "sender")
+    func countedSignals(kind: String, count: Int) async throws {
         let counter = try program.home.write(Self.counter, to: "counter")
-        for (name, children, prefix) in [("direct", 0, ""), ("exec", 1, "\(program.path) exec --")] {
+        for (name, prefix) in [("direct", ""), ("exec", "\(program.path) exec --")] {
             let folder = program.home.appending(name)
-            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            mkdir(folder, 0o700)
             let shell = try await program.shell(environment: ["CI": ""])
-            let command = "python3 \(counter) \(folder) '\(sent.kind)'"
-            let send = "python3 \(sender) \(folder) '\(sent.kind)' \(children)"
-            shell.terminal.type(sent.kind == "job" ? "\(prefix) \(command) &\n" : "\(send) \(prefix) \(command)\n")
-            let typed = ["key": ("go", "\u{03}"), "job": ("begun", "kill -RTMIN+3 $!; kill -RTMIN+4 $!\n")]
-            if let (file, text) = typed[sent.kind] {
-                #expect(await eventually { FileManager.default.fileExists(atPath: "\(folder)/\(file)") })
-                shell.terminal.type(text)
+            // What bash starts is not stopped, and does not end by the signals.
+            let command = "trap : INT 37 38; \(prefix) python3 \(counter) \(folder) \(kind); true"
+            shell.terminal.type("sh -c '\(command)'\(kind == "job" ? " &" : "")\n")
+            let process = try await processID(in: "\(name)/begun")
+            if kind == "key" {
+                // The program gets the key when the command has taken it: before, two of the same signal are one.
+                if name == "exec" { kill(process, SIGSTOP) }
+                #expect(await eventually { name == "direct" || state(process) == "T" })
+                shell.terminal.type("\u{03}")
             }
-            #expect(await eventually { (try? program.home.read("\(name)/count")) == "\(sent.count)\n" }, "\(name)")
+            if ["key", "command"].contains(kind) {
+                #expect(await eventually { (try? program.home.read("\(name)/got"))?.hasSuffix("\n") == true })
+                kill(process, SIGCONT)
+            } else {
+                for _ in 0..<count { kill(process, 37) }
+            }
+            kill(process, 38)
+            #expect(await eventually { (try? program.home.read("\(name)/count")) == "\(count)\n" }, "\(name)")
         }
     }
 

@@ -1,15 +1,14 @@
 import TestSupport
 
-/// The functions of `Scripts/install` that need no release build.
+/// What of `Scripts/install` needs no release build.
 @Suite struct InstallTests {
     private let folder: TemporaryDirectory
-    private let functions = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Scripts/lib/place").path
+    private let root = URL(filePath: #filePath).appending(path: "../../..").standardized
 
     init() throws { folder = try TemporaryDirectory() }
 
     private func run(_ command: String) async throws -> Int {
-        let script = "set -euo pipefail; cd '\(folder.path)'; source '\(functions)'; \(command)"
+        let script = "set -euo pipefail; cd '\(folder.path)'; source '\(root.path)/Scripts/lib/place'; \(command)"
         return try await Command.run("bash", ["-c", script]).status
     }
 
@@ -37,5 +36,23 @@ import TestSupport
     ) async throws {
         #expect(try await run("echo 'int main() { return 0; }' >main.c; cc '\(options)' main.c -o program") == 0)
         #expect(try await run("require_hardened program") == (isHardened ? 0 : 1))
+    }
+
+    /// What silently gives another result without the data: `1234.4999999999998` for `1234.5.formatted()`. The texts of
+    /// NSError (`localizedDescription`) are no such thing.
+    @Test func `Nothing that indicator is made of reads the data of ICU, which is left out`() throws {
+        let readers =
+            /\.formatted\(|(Date|Number|Count|Components)Formatter\b|NSRegular|\bCalendar\b|\.localized(?!Desc|Fail)/
+        for folder in ["IndicatorCore", "Backends", "IndicatorCommands", "indicator"] {
+            let sources = root.appending(path: "Sources/\(folder)")
+            let files = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
+            for file in files where file.hasSuffix(".swift") {
+                let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
+                for line in text.split(separator: "\n") {
+                    let isReader = line.prefix { $0 != "/" }.contains(readers)
+                    #expect(!isReader, "\(file): \(line)")
+                }
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// The code of `indicator shell-init` in the real shells.
+/// The code of `indicator shell-init`, and the generated completion, in the real shells.
 @Suite(.needs(.shells)) struct ShellInitTests {
     private static let shells = ["bash", "zsh", "fish"]
     private static let loading = " --after 0"
@@ -19,6 +19,7 @@ import TestSupport
         _ shell: String,
         _ commands: String? = nil,
         ignoring ignored: String = "eval",
+        isEditing: Bool = false,
         _ more: [String: String] = [:]
     ) async throws -> InteractiveShell {
         let folder = (program.path as NSString).deletingLastPathComponent
@@ -27,7 +28,8 @@ import TestSupport
             "PATH": "\(folder):\(path)", "TERM": "foot", "SSH_CONNECTION": "::1 2 ::1 22", "INDICATOR_IGNORE": ignored,
         ]
         let commandLines = [
-            "bash": InteractiveShell.bash, "zsh": ["zsh", "--no-rcs", "-i"], "fish": ["fish", "--no-config", "-i"],
+            "bash": isEditing ? InteractiveShell.bash.filter { $0 != "--noediting" } : InteractiveShell.bash,
+            "zsh": ["zsh", "--no-rcs", "-i"], "fish": ["fish", "--no-config", "-i"],
         ]
         let (command, environment) = (commandLines[shell] ?? [], variables.merging(more) { $1 })
         let session = try await program.shell(command, package: shell, environment: environment)
@@ -184,5 +186,25 @@ import TestSupport
         try await session.done(load("zsh"))
         try await session.run("sleep 0.1", shows: "notify;sleep;Done")
         #expect(!session.shown.contains("parameter not set") && !session.shown.contains("created globally"))
+    }
+
+    @Test("A shell completes commands and files after exec, and config files", arguments: shells)
+    func completion(shell: String) async throws {
+        for name in ["first-file", "second-file", "third.yaml", "fourth.yaml"] { try program.home.write("", to: name) }
+        chmod(try program.home.write("#!/bin/sh\n", to: "commands/unusual-command"), 0o755)
+        let before = shell == "zsh" ? "autoload -U compinit; compinit -u -D; " : ""
+        let after = shell == "zsh" ? "; compdef _indicator indicator" : ""
+        let load = "indicator --generate-completion-script \(shell) >~/script; source ~/script"
+        let path = "export PATH=\"$HOME/commands:$PATH\""
+        let session = try await session(shell, "cd; \(path); \(before)\(load)\(after)", isEditing: true)
+        // The shell may show only the rest of the word.
+        for (line, rest) in [
+            ("exec unusu", "al-command"), ("exec -- unusu", "al-command"), ("exec firs", "t-file"),
+            ("exec -- sh -e seco", "nd-file"), ("check-config thir", "d.yaml"), ("backends --config four", "th.yaml"),
+        ] {
+            session.terminal.type("indicator \(line)\t")
+            try await session.wait(for: rest)
+            session.terminal.type("\u{15}")
+        }
     }
 }
