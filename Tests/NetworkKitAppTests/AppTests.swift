@@ -51,20 +51,4 @@ import Testing
         }
         #expect(text == "moved")
     }
-
-    @Test(.timeLimit(.minutes(5))) func `Two readers of a stream do not hang`() async throws {
-        try stubs.respond(to: URLRoute(url), with: .data(Data("hello".utf8)))
-        let stream = try await NetworkClient(options: stubs.options()).bytes(URLRoute(url))
-        let counts = await withTaskGroup { group in
-            for _ in 0..<2 {
-                group.addTask {
-                    var count = 0
-                    do { for try await piece in stream { count += piece.count } } catch {}
-                    return count
-                }
-            }
-            return await group.reduce(0, +)
-        }
-        #expect(counts == 5)
-    }
 }

@@ -15,21 +15,6 @@ import TestSupport
         #expect(try url("http://[::1]:80/a%20b", .get("ü")) == "http://[::1]:80/a%20b/%C3%BC")
     }
 
-    @Test(arguments: [
-        "a/b", "?x=1", "#f", "%2F", "a b", "é", ";p=1", "@h", "//h", "http://h/", "\\", "\r\nX: y", ":80", "..a", "&",
-    ])
-    func `No value changes the structure`(value: String) throws {
-        let endpoint = Endpoint.get("users/\(value)/posts", query: ["q": JSONValue(value), "r": "1"])
-        let components = try #require(URLComponents(string: try url("http://h/api", endpoint)))
-        #expect(components.host == "h" && components.port == nil && components.fragment == nil)
-        let segments = components.percentEncodedPath.split(separator: "/", omittingEmptySubsequences: false)
-        #expect(segments.count == 5)
-        #expect(segments[3].removingPercentEncoding == value)
-        let items = try #require(components.percentEncodedQueryItems)
-        #expect(items.map(\.name) == ["q", "r"])
-        #expect(items[0].value?.removingPercentEncoding == value)
-    }
-
     @Test(arguments: [".", ".."]) func `A dot segment is rejected`(value: String) {
         #expect(throws: NetworkError.self) { try url("http://h/api", .get("users/\(value)/posts")) }
     }

@@ -1,7 +1,7 @@
 import NetworkKit
 import TestSupport
 
-/// Values of requests that cannot be sent, and descriptions of requests.
+/// Values of requests that cannot be sent, credentials, and retries.
 @Suite struct RequestValuesTests {
     private let server: RawServer
 
@@ -42,22 +42,10 @@ import TestSupport
         #expect(server.requests.isEmpty)
     }
 
-    // MARK: - Names, paths, descriptions
-
-    @Test func `A path from a variable is encoded`() throws {
-        let path = "docs/a b/ü?#%2F"
-        #expect(RoutePath("files/\(path)").encoded == "files/docs%2Fa%20b%2F%C3%BC%3F%23%252F")
-        #expect(throws: NetworkError.self) {
-            try URLRoute(URL(string: "http://h")!, .get("a/../b")).url()
-        }
-    }
-
     @Test func `Credentials are described without the password`() {
         let credentials = Credentials(user: "user", password: "hunter2")
         #expect(!"\(credentials)\(String(reflecting: credentials))".contains("hunter"))
     }
-
-    // MARK: - Credentials, cookies
 
     @Test(.needs(.httpbin)) func `Credentials are sent as basic and as digest`() async throws {
         let httpbin = try await Httpbin()
@@ -100,8 +88,6 @@ import TestSupport
         }
         #expect(server.requests.isEmpty)
     }
-
-    // MARK: - Retries
 
     @Test func `Retries are announced as one request, which waits before each and whose label shows it`() async throws {
         let recorder = NotificationRecorder()

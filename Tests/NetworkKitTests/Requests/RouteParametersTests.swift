@@ -16,7 +16,7 @@ import TestSupport
             from urllib.parse import quote, urlencode
             strings = json.load(sys.stdin.buffer)
             print(json.dumps([
-                ["v=" + quote(s, safe="") for s in strings],
+                [quote(s, safe="") for s in strings],
                 [urlencode({s: "v"}, quote_via=quote, safe="") for s in strings],
                 [quote(s, safe="/:@!$&'()*+,;=") for s in strings],
             ]))
@@ -25,8 +25,9 @@ import TestSupport
         )
         let python = try JSONValue(parsing: expected)
         for (index, string) in Self.strings.enumerated() {
-            let value = JSONValue(string)
-            #expect(try RouteParameters(["v": value]).encoded() == python[0][index].string)
+            let quoted = try #require(python[0][index].string)
+            #expect(try RouteParameters(["v": JSONValue(string)]).encoded() == "v=\(quoted)")
+            #expect(RoutePath("a/\(string)/b").encoded == "a/\(quoted)/b")
             #expect(try RouteParameters(.object([string: "v"])).encoded() == python[1][index].string)
             #expect(RoutePath(stringLiteral: string).encoded == python[2][index].string)
         }

@@ -7,8 +7,6 @@ final class RawServer: Sendable {
         var connections: Set<Int32> = []
         var connectionCount = 0
         var requests: [ReceivedRequest] = []
-        /// Why the last connection was given up.
-        var lastError: (any Error)?
         /// Whether the listening socket is closed or about to be.
         var isStopped = false
 
@@ -67,15 +65,9 @@ final class RawServer: Sendable {
                 }
                 Thread.detachNewThread {
                     let connection = RawConnection(descriptor: descriptor)
-                    do {
-                        var isKept = true
-                        while isKept {
-                            let request = try connection.readRequest(receive)
-                            shared.state.withLock { $0.requests.append(request) }
-                            isKept = try answer(request, connection)
-                        }
-                    } catch {
-                        shared.state.withLock { $0.lastError = error }
+                    while let request = try? connection.readRequest(receive) {
+                        shared.state.withLock { $0.requests.append(request) }
+                        guard (try? answer(request, connection)) == true else { break }
                     }
                     shared.state.withLock { _ = $0.connections.remove(descriptor) }
                     close(descriptor)
@@ -131,9 +123,6 @@ final class RawServer: Sendable {
 
     /// How many connections there have been.
     var connectionCount: Int { shared.state.withLock { $0.connectionCount } }
-
-    /// Why the last connection was given up, for the message of a test.
-    var lastError: (any Error)? { shared.state.withLock { $0.lastError } }
 
     /// Releases the memory of many requests.
     func forgetRequests() { shared.state.withLock { $0.requests = [] } }
@@ -201,7 +190,7 @@ struct RawConnection: Sendable {
     /// Whether complete responses announce that they are the last.
     var announcesClose = false
 
-    struct Closed: Error { let code = errno }
+    struct Closed: Error {}
 
     func send(_ text: String) throws { try send(Data(text.utf8)) }
 
