@@ -125,7 +125,12 @@ package struct OrderedObjects: Sendable {
 
     /// The objects with the lowest numbers.
     package func prefix(_ count: Int) -> [AnyObject] {
-        Array(entries[start...].lazy.compactMap { $0.object?.takeUnretainedValue() }.prefix(count))
+        var objects: [AnyObject] = []
+        for entry in entries[start...] {
+            if objects.count == count { break }
+            if let object = entry.object?.takeUnretainedValue() { objects.append(object) }
+        }
+        return objects
     }
 
     /// Adds an object; there must be none with its number.

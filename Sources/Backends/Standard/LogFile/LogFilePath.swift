@@ -13,13 +13,13 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     init(
         _ path: String?,
         applicationName: String,
-        environment: [String: String] = ProcessInfo.processInfo.environment
+        environment: @autoclosure () -> [String: String] = ProcessInfo.processInfo.environment
     ) throws(Unavailability) {
-        let given = path ?? Self.defaultPath(applicationName: applicationName, environment: environment)
+        let given = path ?? Self.defaultPath(applicationName: applicationName, environment: environment())
         if let problem = Self.problem(with: given) {
             throw Self.refusal(given, problem, "set 'path' to the path of a file")
         }
-        let path = HomeFolder.expanding(given, in: environment)
+        let path = given.hasPrefix("~") ? HomeFolder.expanding(given, in: environment()) : given
         if path.hasPrefix("~") {
             let help = "set the environment variable HOME, or 'path' to a path that begins with '/'"
             throw Self.refusal(given, "the home folder is not known", help)

@@ -5,11 +5,11 @@ import Foundation
 extension BackendKind {
     /// Bars on standard error; see ``TerminalProgressBackend``. Not used unless the config file or the app names it.
     public static var terminalProgress: BackendKind {
-        terminalProgress(descriptor: STDERR_FILENO, environment: ProcessInfo.processInfo.environment)
+        terminalProgress(descriptor: STDERR_FILENO, environment: nil)
     }
 
-    /// The kind for a descriptor other than standard error, or in another environment.
-    package static func terminalProgress(descriptor: CInt, environment: [String: String]) -> BackendKind {
+    /// The kind for a descriptor other than standard error, or in another environment than that of the process.
+    package static func terminalProgress(descriptor: CInt, environment: [String: String]?) -> BackendKind {
         BackendKind(
             name: "terminalProgress",
             summary: "bars on standard error, one for each activity with a label",
@@ -22,10 +22,11 @@ extension BackendKind {
                     applicationName: context.applicationName,
                     settings: settings,
                     descriptor: descriptor,
-                    environment: environment
+                    environment: environment ?? ProcessInfo.processInfo.environment
                 )
             },
             availability: { context, settings in
+                let environment = environment ?? ProcessInfo.processInfo.environment
                 switch TerminalProgressBackend.display(settings, descriptor: descriptor, environment: environment) {
                 case .off where settings.mode == .terminal:
                     throw Unavailability(reason: "standard error is not a terminal that can redraw lines")

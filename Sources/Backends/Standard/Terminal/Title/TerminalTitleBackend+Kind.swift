@@ -5,14 +5,11 @@ import Foundation
 extension BackendKind {
     /// The title of the terminal that the app runs in.
     public static var terminalTitle: BackendKind {
-        terminalTitle(
-            path: TerminalDevice.controllingTerminal,
-            environment: ProcessInfo.processInfo.environment
-        )
+        terminalTitle(path: TerminalDevice.controllingTerminal, environment: nil)
     }
 
-    /// The kind for a terminal other than the controlling one, or in another environment.
-    package static func terminalTitle(path: String, environment: [String: String]) -> BackendKind {
+    /// The kind for a terminal other than the controlling one, or in another environment than that of the process.
+    package static func terminalTitle(path: String, environment: [String: String]?) -> BackendKind {
         @Sendable func backend(_ context: BackendContext, _ settings: TerminalTitleSettings) -> TerminalTitleBackend {
             var settings = settings
             settings.accessible = context.isAccessible
@@ -21,7 +18,7 @@ extension BackendKind {
                 applicationName: context.applicationName,
                 settings: settings,
                 path: path,
-                environment: environment
+                environment: environment ?? ProcessInfo.processInfo.environment
             )
         }
         return BackendKind(
