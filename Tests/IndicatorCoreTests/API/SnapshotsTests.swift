@@ -41,10 +41,12 @@ import TestSupport
         for round in 1...10 {
             indicator.clock.advance(by: .seconds(1))
             manager.update("a") { $0.detail = "\(round)" }
-            // Published with the next change, a tenth of a second after that one.
+            // Published with the next change, a tenth of a second after the loop has taken that one.
             manager.begin("b").end()
-            indicator.clock.advance(by: .milliseconds(100))
-            #expect(await eventually { ended.withLock(\.self) == round })
+            await expectEventually {
+                indicator.clock.advance(by: .milliseconds(100))
+                return ended.withLock(\.self) == round
+            }
         }
         await manager.shutdown()
         await ends.value
