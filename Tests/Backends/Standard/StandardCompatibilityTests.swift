@@ -53,7 +53,7 @@ import TestSupport
         let manager = Locked<ServiceManager?>(try ServiceManager(address: address))
         let shown = Locked("STATUS=")
         let suite = BackendCompatibility(
-            make: { SystemdStatusBackend(applicationName: "app") { ["NOTIFY_SOCKET": address] } },
+            make: { SystemdStatusBackend(applicationName: "app", environment: ["NOTIFY_SOCKET": address]) },
             surface: BackendCompatibility.Surface(
                 take: {
                     _ = manager.withLock { $0.take() }

@@ -1,6 +1,6 @@
 import BackendConfiguration
 public import IndicatorCore
-import Foundation
+public import Foundation
 import Synchronization
 
 /// The settings of a ``SystemdStatusBackend``.
@@ -34,7 +34,7 @@ public final class SystemdStatusBackend: IndicatorBackend {
 
     private let applicationName: String
     private let settings: SystemdStatusSettings
-    private let environment: @Sendable () -> [String: String]
+    private let environment: [String: String]
     /// Whether a text could not be removed.
     private let remains = Atomic(false)
 
@@ -44,21 +44,12 @@ public final class SystemdStatusBackend: IndicatorBackend {
     ///   - name: the name that the config file and the diagnostics use.
     ///   - applicationName: the name of the app.
     ///   - settings: the text.
-    public convenience init(
-        name: String = "systemdStatus",
-        applicationName: String,
-        settings: SystemdStatusSettings = SystemdStatusSettings()
-    ) {
-        self.init(name: name, applicationName: applicationName, settings: settings) {
-            ProcessInfo.processInfo.environment
-        }
-    }
-
-    package init(
+    ///   - environment: the variables, of which one has the address of the socket.
+    public init(
         name: String = "systemdStatus",
         applicationName: String,
         settings: SystemdStatusSettings = SystemdStatusSettings(),
-        environment: @escaping @Sendable () -> [String: String]
+        environment: [String: String] = ProcessInfo.processInfo.environment
     ) {
         self.name = name
         self.applicationName = applicationName
@@ -78,7 +69,7 @@ public final class SystemdStatusBackend: IndicatorBackend {
     ///
     /// - Throws: if there is no socket to send to, or systemd does not read it.
     public func show(_ updates: IndicatorUpdates) async throws {
-        let socket = try NotifySocket(environment: environment())
+        let socket = try NotifySocket(environment: environment)
         if settings.isReady { try socket.send("READY=1") }
         if remains.load(ordering: .relaxed) {
             try socket.send("STATUS=")

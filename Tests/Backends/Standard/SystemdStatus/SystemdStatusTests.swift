@@ -17,7 +17,10 @@ import TestSupport
         _ address: String,
         settings: SystemdStatusSettings = SystemdStatusSettings()
     ) -> BackendDriver<SystemdStatusBackend> {
-        BackendDriver(SystemdStatusBackend(applicationName: "app", settings: settings) { ["NOTIFY_SOCKET": address] })
+        let environment = ["NOTIFY_SOCKET": address]
+        return BackendDriver(
+            SystemdStatusBackend(applicationName: "app", settings: settings, environment: environment)
+        )
     }
 
     private func snapshot(_ label: String?, progress: Double? = nil, count: Int = 1) -> IndicatorSnapshot {

@@ -1,6 +1,6 @@
 public import BackendConfiguration
 public import IndicatorCore
-import Foundation
+public import Foundation
 
 /// Reports the outcome of long work with a notification of the terminal.
 ///
@@ -22,27 +22,14 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     ///   - name: the name that the diagnostics use.
     ///   - applicationName: the name of the app.
     ///   - settings: which activities get a notification.
-    public convenience init(
-        name: String = "terminalNotification",
-        applicationName: String,
-        settings: TerminalNotificationSettings = TerminalNotificationSettings()
-    ) {
-        self.init(
-            name: name,
-            applicationName: applicationName,
-            settings: settings,
-            path: TerminalDevice.controllingTerminal,
-            environment: ProcessInfo.processInfo.environment
-        )
-    }
-
-    /// Makes a backend with a terminal other than the controlling one, or another environment.
-    package init(
+    ///   - path: the path of the terminal; by default, the controlling one.
+    ///   - environment: the variables that tell which terminal it is.
+    public init(
         name: String = "terminalNotification",
         applicationName: String,
         settings: TerminalNotificationSettings = TerminalNotificationSettings(),
-        path: String,
-        environment: [String: String]
+        path: String = "/dev/tty",
+        environment: [String: String] = ProcessInfo.processInfo.environment
     ) {
         self.name = name
         self.applicationName = applicationName

@@ -1,6 +1,6 @@
 import BackendConfiguration
 public import IndicatorCore
-package import Foundation
+public import Foundation
 
 /// Shows activities on standard error, with bars: one line for each activity with a label, redrawn in place while the
 /// indicator is shown, then removed.
@@ -85,27 +85,16 @@ public final class TerminalProgressBackend: IndicatorBackend {
     ///   - name: the name that the diagnostics use.
     ///   - applicationName: the name of the app, shown if no activity has a label.
     ///   - settings: how the indicator is shown.
-    public convenience init(
-        name: String = "terminalProgress",
-        applicationName: String,
-        settings: TerminalProgressSettings = TerminalProgressSettings()
-    ) {
-        self.init(
-            name: name,
-            applicationName: applicationName,
-            settings: settings,
-            descriptor: STDERR_FILENO,
-            environment: ProcessInfo.processInfo.environment
-        )
-    }
-
-    /// Makes a backend with another descriptor than standard error, another environment or another clock.
-    package init(
+    ///   - descriptor: where lines are written. Not closed. By default, standard error.
+    ///   - environment: the variables that tell what the terminal can show, and whether colours are wanted.
+    ///   - clock: measures the times between frames.
+    ///   - date: returns the wall-clock time, for the times of activities.
+    public init(
         name: String = "terminalProgress",
         applicationName: String,
         settings: TerminalProgressSettings = TerminalProgressSettings(),
-        descriptor: CInt,
-        environment: [String: String],
+        descriptor: CInt = 2,
+        environment: [String: String] = ProcessInfo.processInfo.environment,
         clock: any Clock<Duration> = SuspendingClock(),
         date: @escaping @Sendable () -> Date = { Date() }
     ) {

@@ -1,6 +1,6 @@
 import BackendConfiguration
 public import IndicatorCore
-import Foundation
+public import Foundation
 
 /// Shows the indicator in the title of the terminal that the app runs in, and restores the original title.
 ///
@@ -75,27 +75,15 @@ public final class TerminalTitleBackend: IndicatorBackend {
     ///   - name: the name that the diagnostics use.
     ///   - applicationName: the name of the app, for the placeholder `{app}`.
     ///   - settings: the format of the title, and when to show progress.
-    public convenience init(
-        name: String = "terminalTitle",
-        applicationName: String,
-        settings: TerminalTitleSettings = TerminalTitleSettings()
-    ) {
-        self.init(
-            name: name,
-            applicationName: applicationName,
-            settings: settings,
-            path: TerminalDevice.controllingTerminal,
-            environment: ProcessInfo.processInfo.environment
-        )
-    }
-
-    /// Makes a backend with a terminal other than the controlling one, another environment or another clock.
-    package init(
+    ///   - path: the path of the terminal; by default, the controlling one.
+    ///   - environment: the variables that tell which terminal and which character set it is.
+    ///   - clock: measures the time between two frames of the spinner.
+    public init(
         name: String = "terminalTitle",
         applicationName: String,
         settings: TerminalTitleSettings = TerminalTitleSettings(),
-        path: String,
-        environment: [String: String],
+        path: String = "/dev/tty",
+        environment: [String: String] = ProcessInfo.processInfo.environment,
         clock: any Clock<Duration> = SuspendingClock()
     ) {
         self.name = name
