@@ -40,8 +40,6 @@ package final class PrivateBus: Sendable {
         if isRunning { try await start() }
     }
 
-    package var processID: Int32? { daemon.withLock { $0?.processID } }
-
     /// Starts it, after ``kill()``.
     package func start() async throws {
         let options = ["--config-file=\(folder.path)/bus.conf", "--nofork", "--nopidfile", "--print-address=1"]
@@ -92,7 +90,7 @@ package final class PrivateBus: Sendable {
     }
 
     /// Runs `gdbus` on it. The first argument is the command.
-    package func gdbus(_ command: String, _ arguments: String...) async throws -> Command.Result {
+    package func gdbus(_ command: String, _ arguments: [String]) async throws -> Command.Result {
         try await Command.run("gdbus", [command, "--address", address] + arguments, package: "libglib2.0-bin")
     }
 
