@@ -8,8 +8,9 @@ package enum NotificationWay: String, Sendable, CaseIterable {
 /// The program `test-probe desktop`: an app with an indicator on a private bus, which executes commands.
 package final class DesktopProbe: Sendable {
     private let daemon: Daemon
-    /// Its bus, which lives as long as it does.
+    /// Its bus and its files, which live as long as it does.
     private let bus: PrivateBus?
+    private let folder: TemporaryDirectory
 
     /// Starts one; returns when it accepts commands.
     ///
@@ -17,6 +18,7 @@ package final class DesktopProbe: Sendable {
     ///   - parts: its parts, with spaces between them; one with a path is alone, because that may have some:
     ///     `notification`, `property`, `title`, `log=` and a path, `delays`, `neighbour`, `outcomes`, `threads=` and
     ///     `memory=` with a limit.
+    ///   - configuration: lines of its config file; with one, it shows and hides the indicator at once.
     ///   - way: how it sends notifications.
     ///   - environment: further variables.
     ///   - program: a copy of the program to start instead.
@@ -27,6 +29,7 @@ package final class DesktopProbe: Sendable {
     ///   - backend: the backend to wait for, until it is running.
     package init(
         _ parts: String...,
+        configuration: String? = nil,
         through way: NotificationWay = .auto,
         environment: [String: String] = [:],
         program: String? = nil,
@@ -35,11 +38,17 @@ package final class DesktopProbe: Sendable {
         descriptors: Int? = nil,
         running backend: String? = nil
     ) async throws {
+        // The probe limits itself: with 3, the dynamic linker could not load the libraries.
+        var words = ["desktop", "through=\(way.rawValue)"] + (descriptors.map { ["descriptors=\($0)"] } ?? [])
+        for part in parts { words += part.contains("/") ? [part] : part.split(separator: " ").map(String.init) }
+        folder = try TemporaryDirectory()
+        if let configuration {
+            let text = "startDelay: 0\ncompletionDelay: 0\n\(configuration)\n"
+            words.append("config=\(try folder.write(text, to: "indicator.yaml"))")
+        }
         let probe = try Daemon(
             try program ?? Command.built("test-probe"),
-            // The probe limits itself: with 3, the dynamic linker could not load the libraries.
-            ["desktop", "through=\(way.rawValue)"] + (descriptors.map { ["descriptors=\($0)"] } ?? [])
-                + parts.flatMap { $0.contains("/") ? [$0] : $0.split(separator: " ").map(String.init) },
+            words,
             environment: [
                 "DBUS_SESSION_BUS_ADDRESS": address ?? bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
                 // For the tests that measure memory: malloc(3) caches as little as possible.
@@ -50,25 +59,6 @@ package final class DesktopProbe: Sendable {
         guard await eventually({ probe.output.hasPrefix("ready\n") }) else { throw Self.silent(probe) }
         guard let backend else { return }
         guard try await self.backend(backend, is: "running") else { throw Self.silent(probe) }
-    }
-
-    /// Starts one with a config file that shows and hides the indicator at once; `folder` is for the file.
-    ///
-    /// - Parameters:
-    ///   - configuration: the lines of the file, apart from the delays.
-    ///   - backend: the backend to wait for, until it is running.
-    package convenience init(
-        configuration: String,
-        in folder: TemporaryDirectory,
-        environment: [String: String] = [:],
-        bus: PrivateBus?,
-        running backend: String? = nil
-    ) async throws {
-        let path = try folder.write(
-            "startDelay: 0\ncompletionDelay: 0\n\(configuration)\n",
-            to: "\(UUID().uuidString).yaml"
-        )
-        try await self.init("config=\(path)", environment: environment, bus: bus, running: backend)
     }
 
     /// Starts one with a config file on a bus that is also that of the machine, whose folder has a desktop file of the
@@ -88,7 +78,6 @@ package final class DesktopProbe: Sendable {
     ) async throws {
         try await self.init(
             configuration: "backends: [\(backends)]\nlauncherEntry: {desktopFile: \(Self.desktopFile)}\n\(settings)",
-            in: bus.folder,
             environment: ["XDG_DATA_HOME": bus.folder.path, "DBUS_SYSTEM_BUS_ADDRESS": bus.address]
                 .merging(environment) { $1 },
             bus: bus

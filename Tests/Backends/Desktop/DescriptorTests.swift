@@ -75,8 +75,7 @@ import TestSupport
     @Test("When descriptors run out later, the app keeps running, and the backends recover when some are free")
     func exhaustion() async throws {
         let (bus, server) = try await PrivateBus.withServer()
-        let folder = try TemporaryDirectory()
-        let log = "log=\(folder.path)/log"
+        let log = "log=\(bus.folder.path)/log"
         let probe = try await DesktopProbe("notification", "property", log, bus: bus, descriptors: 64)
         #expect(try await probe.backends("desktopNotification", "dbusProperty", are: "running"))
         try await probe.tell("exhaust")
@@ -104,18 +103,16 @@ private func expectLife(
     _ meanwhile: (DesktopProbe, Int) async throws -> Void = { _, _ in }
 ) async throws {
     let (bus, server) = try await PrivateBus.withServer()
-    let folder = try TemporaryDirectory()
-    let text = """
+    let (parts, log) = ("notification property title", "log=\(bus.folder.path)/log")
+    let configuration = """
         backends: [terminalTitle, logFile, desktopNotification, dbusProperty]
-        startDelay: 0
-        logFile: {path: \(folder.path)/configured-log}
+        logFile: {path: \(bus.folder.path)/configured-log}
         """
-    let config = try folder.write(text, to: "indicator.yaml")
     for (index, limit) in limits.enumerated() {
-        for parts in ["notification property title", "config=\(config)"] {
-            let probe = try await DesktopProbe(parts, "log=\(folder.path)/log", limit, bus: bus)
+        for text in [nil, configuration] {
+            let probe = try await DesktopProbe(parts, log, limit, configuration: text, bus: bus)
             try await probe.follow("begin work | flip 300 0.01")
-            if parts.hasPrefix("config") { try await meanwhile(probe, index) }
+            if text != nil { try await meanwhile(probe, index) }
             try await probe.follow("label changed | end | shutdown")
             #expect(probe.isRunning, "\(limit): \(probe.log)")
         }

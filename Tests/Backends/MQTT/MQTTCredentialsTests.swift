@@ -125,7 +125,6 @@ import TestSupport
                   certificateFile: \(certificates.path("client.pem"))
                   keyFile: \(certificates.path("client.key"))
                 """,
-            in: folder,
             environment: [
                 "LD_PRELOAD": "libnss_wrapper.so",
                 "NSS_WRAPPER_HOSTS": try folder.write("\(address) \(name)\n", to: "hosts"),

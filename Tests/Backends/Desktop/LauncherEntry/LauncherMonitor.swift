@@ -15,25 +15,24 @@ final class LauncherMonitor: Sendable {
     private let desktopFile: String
 
     /// Starts to record the signals for one desktop file; returns when it does.
-    init(_ bus: PrivateBus, desktopFile: String = "org.example.probe.desktop") async throws {
+    init(_ bus: PrivateBus, desktopFile: String = DesktopProbe.desktopFile) async throws {
         self.desktopFile = desktopFile
         monitor = try await BusMonitor(bus, matching: "type='signal',interface='com.canonical.Unity.LauncherEntry'")
     }
 
-    /// The updates so far, with their senders.
-    var signals: [(sender: String, update: Update)] {
+    /// The updates so far.
+    var updates: [Update] {
         monitor.messages.compactMap { message in
             guard
                 message.arguments.first as? String == "application://\(desktopFile)",
                 let values = message.arguments.last as? [String: [String: Any]]
             else { return nil }
             func value<Value>(_ name: String) -> Value? { values[name]?["data"] as? Value }
-            let update = Update(
+            return Update(
                 progress: value("progress-visible") == true ? value("progress") : nil,
                 count: value("count-visible") == true ? value("count") : nil,
                 isUrgent: value("urgent") ?? false
             )
-            return (message.sender, update)
         }
     }
 
@@ -43,9 +42,6 @@ final class LauncherMonitor: Sendable {
         let texts = [last.progress.map { "\(Int($0 * 100))%" }, last.count.map { "x\($0)" }, last.isUrgent ? "!" : nil]
         return last == .nothing ? "nothing" : texts.compactMap(\.self).joined(separator: " ")
     }
-
-    /// The updates so far.
-    var updates: [Update] { signals.map(\.update) }
 
     /// Waits until an update is the last one.
     func ends(with update: Update) async -> Bool { await eventually { updates.last == update } }

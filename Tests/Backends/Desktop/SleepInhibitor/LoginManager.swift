@@ -2,7 +2,7 @@ import TestSupport
 
 /// The real systemd-logind or elogind on a private system bus, with a `/run` of its own. Needs root.
 final class LoginManager: Sendable {
-    enum Program: CaseIterable, CustomTestStringConvertible {
+    enum Program: CaseIterable {
         case systemd, elogind
 
         /// Those that are there. elogind is unpacked by `Scripts/test --install`, where the distribution has it.
@@ -17,8 +17,6 @@ final class LoginManager: Sendable {
                 URL(filePath: #filePath).appending(path: "../../../../../.build/elogind/run").standardizedFileURL.path
             }
         }
-
-        var testDescription: String { "\(self)" }
     }
 
     let bus: PrivateBus
@@ -44,7 +42,9 @@ final class LoginManager: Sendable {
             environment: ["DBUS_SYSTEM_BUS_ADDRESS": bus.address],
             package: "systemd"
         )
-        guard try await eventually({ try await inhibitors() != nil }) else { throw NotStarted(error: daemon.errors) }
+        guard try await eventually({ try await inhibitors() != nil }) else {
+            throw FixtureError("the login manager did not start: \(daemon.errors)")
+        }
     }
 
     /// What it lists: what, who and why of each lock; `nil` if it does not answer.
@@ -59,17 +59,6 @@ final class LoginManager: Sendable {
         return lists.first?.map { $0.prefix(4).compactMap { $0 as? String } }
     }
 
-    /// Suspends it until ``resume()``.
     func pause() { daemon.send(SIGSTOP) }
-
-    /// Resumes it.
     func resume() { daemon.send(SIGCONT) }
-
-    /// Ends it with SIGKILL.
-    func kill() async { await daemon.end() }
-
-    private struct NotStarted: Error, CustomStringConvertible {
-        var error: String
-        var description: String { "the login manager did not start: \(error)" }
-    }
 }

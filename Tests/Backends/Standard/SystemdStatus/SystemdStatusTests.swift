@@ -76,7 +76,6 @@ import TestSupport
         for (variable, isUsed) in [("", false), (address, true)] {
             let probe = try await DesktopProbe(
                 configuration: "backends: [systemdStatus]",
-                in: folder,
                 environment: ["NOTIFY_SOCKET": variable],
                 bus: nil
             )

@@ -3,8 +3,8 @@ import TestSupport
 
 @testable import DesktopBackends
 
-/// Several backends of one process on one bus.
-@Suite(.needs(.busScripts)) struct SharedBusTests {
+/// Several backends of one process on one bus, and how libdbus is loaded.
+@Suite(.needs(.busScripts)) struct BusBackendTests {
     @Test(.needs(.notifications), .needs(.rootMounts), .needs(.login))
     func `There is at most one thread for each backend, one for timers and one for the log`() async throws {
         let (bus, server) = try await PrivateBus.withServer()
@@ -40,6 +40,21 @@ import TestSupport
         }
         #expect(wentOn)
         withExtendedLifetime(server) {}
+    }
+
+    @Test("Without libdbus, a backend on a bus is unavailable, and says what to install; later it is loaded")
+    func library() async throws {
+        let bus = try await PrivateBus()
+        let folder = try TemporaryDirectory()
+        // Masks the installed library.
+        let mask = try folder.write("", to: "libdbus-1.so.3")
+        let probe = try await DesktopProbe("property", environment: ["LD_LIBRARY_PATH": folder.path], bus: bus)
+        #expect(try await probe.backend("dbusProperty", is: "libdbus cannot be loaded: "))
+        #expect(try await probe.status(of: "dbusProperty").contains("install it (apt-get install libdbus-1-3)"))
+        // It may have been for a lack of descriptors.
+        try FileManager.default.removeItem(atPath: mask)
+        #expect(try await probe.backend("dbusProperty", is: "running"))
+        try await probe.shutdown()
     }
 }
 #endif
