@@ -125,7 +125,10 @@ let package = Package(
         tests("IndicatorTrackingTests", "\(testing) IndicatorTracking"),
         tests("IndicatorReportsTests", "\(testing) IndicatorReports indicator"),
         tests("IndicatorMetricsTests", "\(testing) CoreMetrics IndicatorMetrics MetricsTestKit"),
-        tests("IndicatorOpenCombineTests", "\(testing) IndicatorOpenCombine IndicatorTracking OpenCombine"),
+        tests(
+            "IndicatorOpenCombineTests",
+            "\(testing) IndicatorOpenCombine IndicatorTracking OpenCombine OpenCombineDispatch"
+        ),
         tests("IndicatorServiceLifecycleTests", "TestSupport test-probe"),
         tests("BackendConfigurationTests", backendTesting, path: "Tests/Backends/Configuration"),
         tests("DesktopBackendsTests", "\(backendTesting) \(commands) indicator", path: "Tests/Backends/Desktop"),
@@ -182,13 +185,16 @@ func dependencies(_ names: String) -> [Target.Dependency] {
     let packages = [
         "ArgumentParser": "swift-argument-parser", "CoreMetrics": "swift-metrics", "FlyingFox": "FlyingFox",
         "FlyingSocks": "FlyingFox", "HTTPTypes": "swift-http-types", "InMemoryLogging": "swift-log",
-        "Logging": "swift-log", "MetricsTestKit": "swift-metrics",
-        "OpenCombine": "OpenCombine", "ServiceLifecycle": "swift-service-lifecycle", "Subprocess": "swift-subprocess",
-        "SystemPackage": "swift-system", "UnixSignals": "swift-service-lifecycle", "Yams": "Yams",
+        "Logging": "swift-log", "MetricsTestKit": "swift-metrics", "OpenCombine": "OpenCombine",
+        "OpenCombineDispatch": "OpenCombine", "ServiceLifecycle": "swift-service-lifecycle",
+        "Subprocess": "swift-subprocess", "SystemPackage": "swift-system", "UnixSignals": "swift-service-lifecycle",
+        "Yams": "Yams",
     ]
     // Only the modules for other libraries use these: an app that takes this package without the default trait does not
     // resolve them.
-    let optional = ["OpenCombine", "CoreMetrics", "MetricsTestKit", "ServiceLifecycle", "UnixSignals"]
+    let optional = [
+        "OpenCombine", "OpenCombineDispatch", "CoreMetrics", "MetricsTestKit", "ServiceLifecycle", "UnixSignals",
+    ]
     // Sorted, because a name may come twice, and the order must not change: the compiler's arguments depend on it.
     return Set(names.split(separator: " ").map(String.init)).sorted().map { name in
         let parts = name.split(separator: ":").map(String.init)

@@ -1,6 +1,7 @@
 import IndicatorOpenCombine
 import IndicatorTracking
 import OpenCombine
+import OpenCombineDispatch
 import TestSupport
 
 @Suite struct ActivityStatusPublisherTests {
@@ -8,7 +9,7 @@ import TestSupport
     @Test func `A slow subscriber gets the latest status when it demands one, also more with each status`() async {
         let tracker = ActivityTracker<Int>()
         let slow = Puller<ActivityStatus<Int>, Never>(demand: .none, more: [.max(1), .max(1)])
-        let fast = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
+        let fast = Puller<ActivityStatus<Int>, Never>()
         tracker.publisher.subscribe(slow)
         tracker.publisher.subscribe(fast)
         #expect(await fast.receives(1))
@@ -81,97 +82,50 @@ import TestSupport
 
     @Test func `A subscriber may cancel while it receives a status`() async {
         let tracker = ActivityTracker<Int>()
-        let subscription = Locked<Unchecked<AnyCancellable>?>(nil)
-        let values = Locked<[Int?]>([])
-        let new = Unchecked(
-            tracker.publisher.sink { status in
-                values.withLock { $0.append(status.associatedValue) }
-                if status.associatedValue == 2 { subscription.withLock { $0 }?.value.cancel() }
-            }
-        )
-        subscription.withLock { $0 = new }
-        let probe = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
-        tracker.publisher.subscribe(probe)
-        #expect(await probe.receives(1))
-        let activity = tracker.begin(0)
-        for number in 1...3 {
-            activity.update(number)
-            #expect(await eventually { probe.elements.last?.associatedValue == number })
+        let (leaver, other) = (Puller<ActivityStatus<Int>, Never>(last: 2), Puller<ActivityStatus<Int>, Never>())
+        for subscriber in [leaver, other] {
+            tracker.publisher.subscribe(subscriber)
+            #expect(await subscriber.receives(1))
         }
-        #expect(values.withLock { $0.last } == 2)
-        probe.cancel()
+        let activity = tracker.begin(1)
+        #expect(await leaver.receives(2))
+        activity.update(2)
+        #expect(await eventually { other.elements.last?.associatedValue == 2 })
+        #expect(leaver.elements.map(\.associatedValue) == [nil, 1])
+        other.cancel()
     }
 
-    /// Passes its actions to a function, at once.
-    private struct FunctionScheduler: Scheduler {
-        typealias Time = ImmediateScheduler.SchedulerTimeType
-
-        let add: @Sendable (Unchecked<() -> Void>) -> Void
-
-        var now: Time { ImmediateScheduler.shared.now }
-        var minimumTolerance: Time.Stride { .nanoseconds(0) }
-
-        func schedule(options: Never?, _ action: @escaping () -> Void) { add(Unchecked(action)) }
-
-        func schedule(after _: Time, tolerance _: Time.Stride, options: Never?, _ action: @escaping () -> Void) {
-            add(Unchecked(action))
-        }
-
-        func schedule(
-            after _: Time,
-            interval _: Time.Stride,
-            tolerance _: Time.Stride,
-            options: Never?,
-            _ action: @escaping () -> Void
-        ) -> any Cancellable { preconditionFailure("no test repeats an action") }
-    }
-
-    @Test func `Statuses are delivered on the scheduler, which has one action of a subscription to run`() async {
-        let actions = Locked<[Unchecked<() -> Void>]>([])
-        let scheduler = FunctionScheduler { action in actions.withLock { $0.append(action) } }
-        func run() {
-            for action in actions.withLock({ exchange(&$0, with: []) }) { action.value() }
-        }
+    @Test func `On a concurrent scheduler, there is one status at a time, and then the latest one`() async {
+        let queue = DispatchQueue(label: "statuses", attributes: .concurrent)
+        let key = DispatchSpecificKey<Bool>()
+        queue.setSpecific(key: key, value: true)
         let tracker = ActivityTracker<Int>()
         let activity = tracker.begin(1)
-        let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .unlimited)
-        tracker.publisher(on: scheduler).subscribe(subscriber)
-        #expect(await eventually { actions.withLock { $0.count } == 1 })
-        for number in 2...9 { activity.update(number) }
-        var statuses = tracker.statuses.makeAsyncIterator()
-        #expect(await statuses.next()?.associatedValue == 9)
-        #expect(actions.withLock { $0.count } == 1)
-        #expect(subscriber.elements.isEmpty)
-        run()
-        #expect(subscriber.elements.map(\.associatedValue) == [1])
-        #expect(await eventually { actions.withLock { $0.count } == 1 })
-        run()
-        #expect(subscriber.elements.map(\.associatedValue) == [1, 9])
-        #expect(actions.withLock { $0.count } == 0)
-        activity.end()
-        subscriber.cancel()
-    }
-
-    @Test func `The order is kept on a scheduler that runs actions on any threads`() async {
-        let tracker = ActivityTracker<Int>()
-        let received = Locked<[Int?]>([])
-        let calls = Locked((underWay: 0, overlapping: 0))
-        let scheduler = FunctionScheduler { action in DispatchQueue.global().async { action.value() } }
-        let subscription = tracker.publisher(on: scheduler).sink { status in
-            calls.withLock { calls in
-                calls.underWay += 1
-                if calls.underWay > 1 { calls.overlapping += 1 }
-            }
-            Thread.sleep(forTimeInterval: 0.000_01)
-            received.withLock { $0.append(status.associatedValue) }
-            calls.withLock { $0.underWay -= 1 }
+        let received = Locked<[Int]>([])
+        let isBusy = Locked(false)
+        let first = DispatchSemaphore(value: 0)
+        let subscription = tracker.publisher(on: queue.ocombine).sink { status in
+            #expect(DispatchQueue.getSpecific(key: key) == true)
+            #expect(!isBusy.withLock { exchange(&$0, with: true) })
+            received.withLock { $0.append(status.associatedValue ?? -1) }
+            if status.associatedValue == 1 { first.wait() } else { Thread.sleep(forTimeInterval: 0.000_01) }
+            isBusy.withLock { $0 = false }
         }
-        let activity = tracker.begin(0)
-        for number in 1...2000 { activity.update(number) }
+        #expect(await eventually { received.withLock { $0 } == [1] })
+        let other = Puller<ActivityStatus<Int>, Never>()
+        tracker.publisher.subscribe(other)
+        for number in 2...9 {
+            activity.update(number)
+            #expect(await eventually { other.elements.last?.associatedValue == number })
+        }
+        first.signal()
+        #expect(await eventually { received.withLock { $0.last } == 9 })
+        #expect(received.withLock { $0 } == [1, 9])
+        for number in 10...2000 { activity.update(number) }
         #expect(await eventually { received.withLock { $0.last } == 2000 })
-        let numbers = received.withLock { $0.compactMap(\.self) }
-        #expect(numbers == numbers.sorted() && Set(numbers).count == numbers.count)
-        #expect(calls.withLock { $0.overlapping } == 0)
-        withExtendedLifetime(subscription) {}
+        let numbers = received.withLock { $0 }
+        #expect(numbers == Set(numbers).sorted())
+        other.cancel()
+        subscription.cancel()
     }
 }

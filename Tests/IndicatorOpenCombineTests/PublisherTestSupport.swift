@@ -12,7 +12,7 @@ final class Puller<Input: Sendable, Failure: Error>: Subscriber, Sendable {
 
     private let demand: Subscribers.Demand
     private let state: Locked<State>
-    private let onSubscription: (@Sendable (any Subscription) -> Void)?
+    private let last: Int?
 
     var elements: [Input] { state.withLock { $0.elements } }
     var completion: Subscribers.Completion<Failure>? { state.withLock { $0.completion } }
@@ -21,13 +21,9 @@ final class Puller<Input: Sendable, Failure: Error>: Subscriber, Sendable {
     /// - Parameters:
     ///   - demand: the initial demand.
     ///   - more: the additional demand after each element.
-    init(
-        demand: Subscribers.Demand,
-        more: [Subscribers.Demand] = [],
-        onSubscription: (@Sendable (any Subscription) -> Void)? = nil
-    ) {
-        self.demand = demand
-        self.onSubscription = onSubscription
+    ///   - last: after how many elements it cancels its subscription; `nil` for never.
+    init(demand: Subscribers.Demand = .unlimited, more: [Subscribers.Demand] = [], last: Int? = nil) {
+        (self.demand, self.last) = (demand, last)
         state = Locked(State(more: more))
     }
 
@@ -39,15 +35,16 @@ final class Puller<Input: Sendable, Failure: Error>: Subscriber, Sendable {
     func receive(subscription: any Subscription) {
         let kept = Unchecked(subscription)
         state.withLock { $0.subscription = kept }
-        onSubscription?(subscription)
-        if demand > .none { subscription.request(demand) }
+        if last == 0 { cancel() } else if demand > .none { subscription.request(demand) }
     }
 
     func receive(_ input: Input) -> Subscribers.Demand {
-        state.withLock { state in
+        let (count, more) = state.withLock { state in
             state.elements.append(input)
-            return state.more.isEmpty ? .none : state.more.removeFirst()
+            return (state.elements.count, state.more.isEmpty ? .none : state.more.removeFirst())
         }
+        if count == last { cancel() }
+        return more
     }
 
     func receive(completion: Subscribers.Completion<Failure>) {

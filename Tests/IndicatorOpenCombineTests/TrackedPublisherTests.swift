@@ -10,23 +10,18 @@ import TestSupport
 
     private var line: String { "\(tracker.status.isLoading) \(tracker.status.associatedValue ?? "Empty")" }
 
-    /// The status after the subscription, while the subscriber receives each element, and after the end.
-    private func statuses(
-        of track: (PassthroughSubject<Int, Never>) -> TrackedPublisher<PassthroughSubject<Int, Never>>
-    ) -> [String] {
-        let subject = PassthroughSubject<Int, Never>()
-        var lines: [String] = []
-        let subscription = track(subject).sink { _ in lines.append(line) }
-        lines.append(line)
-        for number in 1...2 { subject.send(number) }
-        subject.send(completion: .finished)
-        withExtendedLifetime(subscription) {}
-        return lines + [line]
-    }
-
     @Test func `The value is the initial one, by default that of the tracker, until an element changes it`() {
+        /// The status after the subscription, while the subscriber receives each of two elements, and after the end.
         func track(_ initialValue: String? = nil, _ value: ((Int) -> String?)? = nil) -> String {
-            statuses { $0.tracked(in: tracker, initialValue: initialValue, value: value) }.joined(separator: ", ")
+            let subject = PassthroughSubject<Int, Never>()
+            var lines: [String] = []
+            let subscription = subject.tracked(in: tracker, initialValue: initialValue, value: value)
+                .sink { _ in lines.append(line) }
+            lines.append(line)
+            for number in 1...2 { subject.send(number) }
+            subject.send(completion: .finished)
+            withExtendedLifetime(subscription) {}
+            return (lines + [line]).joined(separator: ", ")
         }
         #expect(track() == "true default, true default, true default, false Empty")
         #expect(track("constant") == "true constant, true constant, true constant, false Empty")
@@ -114,21 +109,15 @@ import TestSupport
         subject.send(1)
     }
 
-    /// OpenCombine's `prefix` cancels its upstream only then, unlike its `first`.
+    /// As the article says: OpenCombine's `prefix` cancels its upstream only then.
     @Test func `An activity before prefix ends with the first element that is not passed on`() {
         let subject = PassthroughSubject<Int, Never>()
-        var elements: [Int] = []
-        let first = subject.tracked(in: tracker, initialValue: "first").first().sink { elements.append($0) }
-        let prefix = subject.tracked(in: tracker, initialValue: "prefix").prefix(2).sink { elements.append($0) }
-        #expect(tracker.status.associatedValue == "first")
-        subject.send(1)
-        #expect(tracker.status.associatedValue == "prefix")
-        subject.send(2)
-        #expect(tracker.status.associatedValue == "prefix")
-        subject.send(3)
-        #expect(!tracker.status.isLoading)
-        #expect(elements == [1, 1, 2])
-        withExtendedLifetime((first, prefix)) {}
+        let subscription = subject.tracked(in: tracker).prefix(2).sink { _ in }
+        for isLoading in [true, true, false] {
+            subject.send(1)
+            #expect(tracker.status.isLoading == isLoading)
+        }
+        withExtendedLifetime(subscription) {}
     }
 
     private struct Forgetful: Publisher {
@@ -144,13 +133,13 @@ import TestSupport
         _ = Fail<Int, SomeError>(error: SomeError()).tracked(in: tracker)
             .sink(receiveCompletion: { completion = $0 }, receiveValue: { _ in })
         #expect(completion == .failure(SomeError()) && !tracker.status.isLoading)
-        let subscriber = Puller<Int, Never>(demand: .none, onSubscription: { $0.cancel() })
+        let subscriber = Puller<Int, Never>(last: 0)
         PassthroughSubject<Int, Never>().tracked(in: tracker).subscribe(subscriber)
         #expect(!tracker.status.isLoading)
         var elements: [Int] = []
         _ = (0..<10).publisher.tracked(in: tracker).prefix(3).sink { elements.append($0) }
         #expect(elements == [0, 1, 2] && !tracker.status.isLoading)
-        Forgetful().tracked(in: tracker).subscribe(Puller<Int, Never>(demand: .unlimited))
+        Forgetful().tracked(in: tracker).subscribe(Puller<Int, Never>())
         #expect(!tracker.status.isLoading)
     }
 
@@ -178,12 +167,12 @@ import TestSupport
         let upstream = (0..<3).publisher
             .handleEvents(receiveSubscription: { _ in subscriptions += 1 }, receiveOutput: { _ in sent += 1 })
         let tracked = upstream.tracked(in: tracker, value: { "\($0)" })
-        var elements: [[Int]] = [[], []]
-        _ = tracked.sink { elements[0].append($0) }
-        _ = tracked.sink { elements[1].append($0) }
-        #expect(elements == [[0, 1, 2], [0, 1, 2]])
-        #expect(subscriptions == 2)
-        #expect(sent == 6)
+        for _ in 0..<2 {
+            var elements: [Int] = []
+            _ = tracked.sink { elements.append($0) }
+            #expect(elements == [0, 1, 2])
+        }
+        #expect((subscriptions, sent) == (2, 6))
     }
 
     /// As the article says. That of a sequence ends last.
