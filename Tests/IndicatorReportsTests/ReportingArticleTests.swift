@@ -11,23 +11,13 @@ import TestSupport
         "/usr/lib/python3/dist-packages/sdnotify*": "python3-sdnotify",
     ]
 
-    private static func article() throws -> String {
-        let path = "../../Sources/IndicatorReports/IndicatorReports.docc/ReportingFromAnyLanguage.md"
-        return try String(
-            contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(path: path).standardized,
-            encoding: .utf8
-        )
-    }
+    private let article: Article
 
-    /// The block of the article in a language.
-    private static func block(_ language: String) throws -> String {
-        let blocks = try article().components(separatedBy: "```")
-        return String(try #require(blocks.first { $0.hasPrefix("\(language)\n") }).dropFirst(language.count + 1))
-    }
+    init() throws { article = try Article("IndicatorReports/IndicatorReports.docc/ReportingFromAnyLanguage.md") }
 
     /// Runs a shell script in a folder, with a socket for reports and this package's `indicator`, and returns the
     /// programs' own work and the members that have ended, with their outcomes.
-    private static func reported(_ script: String, files: [String: String] = [:]) async throws -> [String] {
+    private func reported(_ script: String, files: [String: String] = [:]) async throws -> [String] {
         let folder = try TemporaryDirectory()
         for (name, text) in files { try folder.write(text, to: name) }
         let indicator = IndicatorManager(delays: .zero)
@@ -44,27 +34,25 @@ import TestSupport
     }
 
     @Test(.needs(needs)) func `The script in a shell`() async throws {
-        let script = "mkdir backup; touch a b; SHOWN=./photos bash ./photos a b; ls backup"
-        let files = ["photos": try Self.block("bash")]
-        #expect(try await Self.reported(script, files: files) == ["command: 2 photos: succeeded"])
-        #expect(
-            try await Self.reported("touch a; ! SHOWN=./photos bash ./photos a", files: files)
-                == ["Copying a: failed(\"cannot copy a\")"]
-        )
-        #expect(
-            try await Self.reported("mkdir backup; PATH=/bin bash ./photos", files: files) == ["command: cancelled"]
-        )
+        let files = ["photos": try article.block(with: "```bash\n")]
+        for (script, ended) in [
+            ("mkdir backup; touch a b; SHOWN=./photos bash ./photos a b; ls backup", "command: 2 photos: succeeded"),
+            ("touch a; ! SHOWN=./photos bash ./photos a", "Copying a: failed(\"cannot copy a\")"),
+            ("mkdir backup; PATH=/bin bash ./photos", "command: cancelled"),
+        ] {
+            #expect(try await reported(script, files: files) == [ended])
+        }
     }
 
     @Test(.needs(needs)) func `The Makefile`() async throws {
-        let ended = try await Self.reported("make -s", files: ["Makefile": try Self.block("make")])
+        let ended = try await reported("make -s", files: ["Makefile": try article.block(with: "```make\n")])
         #expect(ended == ["command: succeeded", "one: succeeded", "two: succeeded"])
     }
 
     @Test("Python: a part of the work, and a bar, in a Pool of 8 processes of which one is killed", .needs(needs))
     func python() async throws {
         // Nothing is left out, however long a busy machine takes to read it.
-        let block = try Self.block("python").replacing("settimeout(1)", with: "settimeout(60)")
+        let block = try article.block(with: "```python\n").replacing("settimeout(1)", with: "settimeout(60)")
         let program =
             block + """
                 import signal
@@ -84,27 +72,28 @@ import TestSupport
                     for _ in range(7):
                         next(results)
                 """
-        let ended = try await Self.reported("/usr/bin/python3 bars.py", files: ["bars.py": program])
+        let ended = try await reported("/usr/bin/python3 bars.py", files: ["bars.py": program])
         let parts = (0...6).map { "part \($0): succeeded" } + ["part 7: unspecified", "read: succeeded"]
         #expect(ended == ["command: cancelled"] + parts + ["written: failed(\"it has reported an error\")"])
         #expect(
-            try await Self.reported("unset INDICATOR_SOCKET; /usr/bin/python3 bars.py", files: ["bars.py": program])
+            try await reported("unset INDICATOR_SOCKET; /usr/bin/python3 bars.py", files: ["bars.py": program])
                 == ["command: cancelled"]
         )
     }
 
     @Test(.needs(needs)) func `The function in C, without a warning, and where nothing listens`() async throws {
-        let program = try Self.block("c") + #"int main(void) { report("state=done:title=Q29weQ"); return 0; }"#
+        let program =
+            try article.block(with: "```c\n") + #"int main(void) { report("state=done:title=Q29weQ"); return 0; }"#
         let build = "gcc -g -Wall -Wextra -Werror -pedantic -o copy copy.c && "
         let checked = "$(command -v valgrind >valgrind && echo valgrind -q --track-fds=all --error-exitcode=9) ./copy"
         let leak = "; ! grep -q 'Open AF_UNIX socket' errors"
         #expect(
-            try await Self.reported(build + checked + " 2>errors" + leak, files: ["copy.c": program])
+            try await reported(build + checked + " 2>errors" + leak, files: ["copy.c": program])
                 == ["Copy: succeeded"]
         )
         let unread =
             build + "INDICATOR_SOCKET=/nonexistent ./copy; INDICATOR_SOCKET= ./copy; unset INDICATOR_SOCKET; ./copy"
-        #expect(try await Self.reported(unread, files: ["copy.c": program]) == ["command: cancelled"])
+        #expect(try await reported(unread, files: ["copy.c": program]) == ["command: cancelled"])
     }
 
     @Test("Libraries of sd_notify, and a datagram by hand", .needs(needs))
@@ -115,12 +104,12 @@ import TestSupport
             /usr/bin/python3 -c 'import sdnotify; sdnotify.SystemdNotifier().notify("STATUS=Linked")'
             printf 'state=error:msg=YQ\\n' | socat -u - UNIX-SENDTO:"$INDICATOR_SOCKET"
             """
-        #expect(try await Self.reported(script) == ["Linked: failed(\"a\")"])
+        #expect(try await reported(script) == ["Linked: failed(\"a\")"])
     }
 
     @Test func `The hooks of coding agents`() async throws {
         let hooks = try #require(
-            JSONSerialization.jsonObject(with: Data(try Self.block("json").utf8))
+            JSONSerialization.jsonObject(with: Data(try article.block(with: "```json\n").utf8))
                 as? [String: [String: [[String: Any]]]]
         )
         func command(_ event: String) throws -> String {
@@ -129,16 +118,16 @@ import TestSupport
         }
         let script = try ["UserPromptSubmit", "Notification", "UserPromptSubmit", "Stop", "Notification"].map(command)
         #expect(
-            try await Self.reported(script.joined(separator: "\n")) == ["command: cancelled", "command: succeeded"]
+            try await reported(script.joined(separator: "\n")) == ["command: cancelled", "command: succeeded"]
         )
-        let words = try Self.block("toml").matches(of: /"([a-z]+)"/).map { String($0.1) }
+        let words = try article.block(with: "```toml\n").matches(of: /"([a-z]+)"/).map { String($0.1) }
         let codex =
             words.joined(separator: " ") + #" '{"type":"agent-turn-complete","last-assistant-message":"All pass"}'"#
-        #expect(try await Self.reported(codex) == ["command: All pass: succeeded"])
+        #expect(try await reported(codex) == ["command: All pass: succeeded"])
     }
 
     @Test func `The vectors of the wire`() throws {
-        let rows = try Self.article().split(separator: "\n").filter {
+        let rows = article.text.split(separator: "\n").filter {
             $0.hasPrefix("| `state=") || $0.hasPrefix("| `progress=")
         }
         #expect(rows.count == 11)
