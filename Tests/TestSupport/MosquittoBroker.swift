@@ -6,35 +6,29 @@ package final class MosquittoBroker: Sendable {
     package let folder: TemporaryDirectory
 
     private let daemon = Locked<Daemon?>(nil)
-    private let wrapper: [String]
     private let clientOptions: [String]
 
     /// Starts one, or only chooses its address.
     ///
     /// - Parameters:
     ///   - isRunning: whether it is started.
-    ///   - isPersistent: whether it has stored messages again after a restart. Only ``save(_:)`` and a clean end store
-    ///     them: otherwise it would wait for the disk after each change, which an app's end may not wait for.
-    ///   - settings: more lines of its configuration; `FOLDER` is replaced by its folder.
+    ///   - settings: more lines of its configuration, in which `FOLDER` is replaced by its folder. Everyone may use it
+    ///     unless they have a password file.
     ///   - files: files in its folder, by name.
     ///   - address: the address that it listens on; `nil` for a new one.
     ///   - clientOptions: arguments of its foreign clients, such as a user name.
-    ///   - wrapper: a program and arguments that run it and its clients, such as those of nsenter(1).
     package init(
         isRunning: Bool = true,
-        isPersistent: Bool = false,
-        settings: String = "allow_anonymous true",
+        settings: String = "",
         files: [String: String] = [:],
         address: String? = nil,
-        clientOptions: [String] = [],
-        wrapper: [String] = []
+        clientOptions: [String] = []
     ) async throws {
         folder = try TemporaryDirectory("indicator-broker")
         let free = try LoopbackAddress()
         self.address = address ?? free.host
         port = free.port
         self.clientOptions = clientOptions
-        self.wrapper = wrapper
         for (name, text) in files { try folder.write(text, to: name) }
         // As root it would switch to another user, who may not read this folder.
         try folder.write(
@@ -42,10 +36,8 @@ package final class MosquittoBroker: Sendable {
             per_listener_settings false
             listener \(port) \(self.address)
             \(geteuid() == 0 ? "user root" : "")
-            persistence \(isPersistent)
-            persistence_location \(folder.path)/
-            autosave_interval 0
             log_dest stderr
+            \(settings.contains("password_file") ? "" : "allow_anonymous true")
             \(settings.replacing("FOLDER", with: folder.path))
 
             """,
@@ -57,26 +49,14 @@ package final class MosquittoBroker: Sendable {
     /// How many bytes its connections have received and it has not read.
     package var unreadBytes: Int {
         get throws {
-            // The local address is the second field, with the bytes in the order of memory, and the fifth has the sizes
-            // of the send and receive queues.
-            let host = address.split(separator: ".").reversed().map { part in
-                String(0x100 | (Int(part) ?? 0), radix: 16, uppercase: true).dropFirst()
-            }
-            let own = host.joined() + ":" + String(port, radix: 16, uppercase: true)
-            var sum = 0
-            for fields in try connectionTable() {
-                if fields[1] == own, fields[3] == "01" { sum += Int(fields[4].suffix(8), radix: 16) ?? 0 }
-            }
-            return sum
-        }
-    }
-
-    /// Stores all messages on disk. Returns whether that has happened, and a text is among them.
-    package func save(_ text: String) async -> Bool {
-        send(SIGUSR1)
-        return await eventually {
-            let data = try? Data(contentsOf: URL(filePath: self.folder.appending("mosquitto.db")))
-            return String(decoding: data ?? Data(), as: UTF8.self).contains(text)
+            // `String(contentsOfFile:)` reads only the beginning of a long file in /proc.
+            let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/net/tcp"))
+            let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+            // The local address, the state (established), and the sizes of the send and receive queues.
+            let own = String(format: "%08X:%04X", inet_addr(address), port)
+            let connections = text.split(separator: "\n").map { $0.split(separator: " ") }
+            let sizes = connections.filter { $0[1] == own && $0[3] == "01" }.map { $0[4].suffix(8) }
+            return sizes.reduce(0) { $0 + (Int($1, radix: 16) ?? 0) }
         }
     }
 
@@ -88,7 +68,7 @@ package final class MosquittoBroker: Sendable {
     /// Starts it, after ``end(_:)``.
     package func start() async throws {
         let program = try Command.find("mosquitto", package: "mosquitto")
-        let started = try Daemon(wrapper + [program, "-c", folder.appending("mosquitto.conf")])
+        let started = try Daemon([program, "-c", folder.appending("mosquitto.conf")])
         daemon.withLock { $0 = started }
         guard await eventually({ started.errors.contains(" running\n") || !started.isRunning }), started.isRunning
         else {
@@ -173,7 +153,7 @@ package final class MosquittoBroker: Sendable {
     /// The command line of a foreign client, without buffering.
     private func client(_ program: String, _ options: [String]) throws -> [String] {
         let path = try Command.find(program, package: "mosquitto-clients")
-        return wrapper + [try Command.find("stdbuf"), "-oL", path, "-h", address, "-p", "\(port)", "-k", "10"]
+        return [try Command.find("stdbuf"), "-oL", path, "-h", address, "-p", "\(port)", "-k", "10"]
             + clientOptions + options
     }
 
@@ -185,12 +165,4 @@ package final class MosquittoBroker: Sendable {
         if result.status != 0 { throw FixtureError("mosquitto: \(result.error)") }
         return try folder.read("passwords")
     }
-}
-
-/// The kernel's table of TCP connections over IPv4, as a process sees it: the fields of each line.
-package func connectionTable(of process: Int32 = getpid()) throws -> [[String]] {
-    // `String(contentsOfFile:)` reads only the beginning of a long file in /proc.
-    let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(process)/net/tcp"))
-    let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
-    return text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
 }

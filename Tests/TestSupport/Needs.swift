@@ -134,7 +134,6 @@ package enum Ability: String, Sendable {
     case root = "needs root"
     case mounts = "needs mount namespaces: root, or unprivileged user namespaces, and no chroot"
     case rootMounts = "needs root and mount namespaces, and no chroot"
-    case networks = "needs root and network namespaces"
     case processes = "needs root and process namespaces"
     case sudo = "needs sudo without a password"
     case noWebPLoader = "the loader for WebP is installed"
@@ -149,7 +148,6 @@ package enum Ability: String, Sendable {
             case .root: geteuid() == 0
             case .mounts: try await SmallDisk.mayMount()
             case .rootMounts: try await Self.rootCan("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/tmp")
-            case .networks: try await Self.rootCan("unshare", "--net", "true")
             case .processes: try await Self.rootCan("unshare", "--pid", "--fork", "true")
             case .sudo: (try? await Command.run("sudo", ["-n", "true"]).status) == 0
             case .noWebPLoader:

@@ -63,9 +63,6 @@ public final class MQTTBackend: IndicatorBackend {
         return delivery
     }
 
-    /// The topic of the state.
-    package var stateTopic: String { topic.state }
-
     /// Publishes the updates; asks for the next one when the broker has acknowledged one. At the end, removes the
     /// retained state and disconnects, within 0.7 s.
     ///

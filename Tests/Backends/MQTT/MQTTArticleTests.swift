@@ -6,26 +6,18 @@ import TestSupport
 /// The commands and files of the article "Many machines".
 @Suite(.needs(.broker)) struct MQTTArticleTests {
     private let folder: TemporaryDirectory
+    private let article: Article
 
-    init() throws { folder = try TemporaryDirectory("indicator-article") }
-
-    /// The block of the article that contains a text.
-    private static func block(with text: String) throws -> String {
-        let path = "../../../Sources/Backends/Standard/IndicatorBackends.docc/ManyMachines.md"
-        let article = try String(
-            contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(path: path).standardized,
-            encoding: .utf8
-        )
-        let blocks = article.components(separatedBy: "```").enumerated().filter { !$0.offset.isMultiple(of: 2) }
-        let block = try #require(blocks.first { $0.element.contains(text) }?.element)
-        return String(block.drop { $0 != "\n" }.dropFirst())
+    init() throws {
+        folder = try TemporaryDirectory("indicator-article")
+        article = try Article("Backends/Standard/IndicatorBackends.docc/ManyMachines.md")
     }
 
     @Test("With the broker of the article, a machine writes its own topics only, and the watcher reads all of them")
     func broker() async throws {
         let address = try LoopbackAddress().host
         try FileManager.default.createDirectory(atPath: folder.appending("certs"), withIntermediateDirectories: true)
-        let commands = try Self.block(with: "mosquitto_passwd")
+        let commands = try article.block(with: "mosquitto_passwd")
             .replacing("sudo apt install mosquitto && cd /etc/mosquitto/certs", with: "cd '\(folder.path)/certs'")
             .replacing("sudo ", with: "").replacing("DNS:broker.example", with: "IP:\(address)")
             .replacing(" && chown mosquitto broker.key", with: "").replacing("-o mosquitto ", with: "")
@@ -33,9 +25,9 @@ import TestSupport
             .replacing(#""$user";"#, with: #""$user" hush;"#)
         let result = try await Command.run("sh", ["-e", "-c", commands])
         #expect(result.status == 0, "\(result.error)")
-        let settings = try Self.block(with: "listener 8883").replacing("listener 8883\n", with: "")
+        let settings = try article.block(with: "listener 8883").replacing("listener 8883\n", with: "")
             .replacing("/etc/mosquitto", with: folder.path)
-        let rights = try Self.block(with: "user watcher")
+        let rights = try article.block(with: "user watcher")
         try folder.write(rights, to: "acl")
         let broker = try await MosquittoBroker(settings: settings, address: address)
 
@@ -68,10 +60,10 @@ import TestSupport
 
     @Test func `Behind the bridge of the article, states expire as on the site's own broker`() async throws {
         let central = try await MosquittoBroker()
-        let bridge = try Self.block(with: "bridge_protocol_version").split(separator: "\n")
+        let bridge = try article.block(with: "bridge_protocol_version").split(separator: "\n")
             .filter { !$0.hasPrefix("bridge_cafile") && !$0.hasPrefix("remote_") }.joined(separator: "\n")
             .replacing("central.example:8883", with: "\(central.address):\(central.port)")
-        let site = try await MosquittoBroker(settings: "allow_anonymous true\n\(bridge)")
+        let site = try await MosquittoBroker(settings: bridge)
         var settings = try MQTTSettings(site.url)
         settings.refresh = .seconds(20)
         let app = try Publication(settings)
@@ -87,7 +79,7 @@ import TestSupport
     }
 
     @Test(.needs(.cluster)) func `NATS accepts the configuration of a node`() async throws {
-        let text = try Self.block(with: "server_name").replacing("/var/lib/nats", with: folder.path)
+        let text = try article.block(with: "server_name").replacing("/var/lib/nats", with: folder.path)
         let path = try folder.write(text, to: "node.conf")
         let result = try await Command.run("nats-server", ["-t", "-c", path], package: "nats-server")
         #expect(result.status == 0, "\(result.output)\(result.error)")
@@ -97,7 +89,7 @@ import TestSupport
     func intervals() async throws {
         let broker = try await MosquittoBroker()
         let app = try await broker.app(settings: "keepAlive: 7, refresh: 20")
-        #expect(try await eventually { try await broker.retained().first?.value.contains(#""refresh":20"#) == true })
+        try await expectEventually { try await broker.retained().values.first?.contains(#""refresh":20"#) == true }
         #expect(broker.log.contains("(p5, c1, k7)"))
         await app.end()
     }

@@ -5,94 +5,59 @@ import TestSupport
 
 /// Brokers that speak MQTT 3.1.1 only, clusters, and several addresses.
 @Suite struct MQTTClusterTests {
-    /// Follows a broker until the task of the test ends; the latest label of each instance that is not lost.
-    private final class Follower: Sendable {
-        let labels = Locked<[String: String]>([:])
-        let lost = Locked(0)
-        let notices = Locked<[String]>([])
-        private let task = Locked<Task<Void, any Error>?>(nil)
+    private func watch(_ urls: [String]) throws -> Daemon {
+        try Daemon([Command.built("indicator"), "watch", "--mqtt", urls.joined(separator: ",")])
+    }
 
-        init(_ settings: MQTTSettings) {
-            let task = Task {
-                try await MQTTWatcher(settings: settings).run { [self] report in
-                    switch report {
-                    case .event(.appeared(let topic, let report)), .event(.changed(let topic, let report)):
-                        labels.withLock { $0["\(topic.host)|\(topic.app)|\(topic.instance)"] = report.label ?? "" }
-                    case .event(.lost(let topic, _)), .event(.vanished(let topic)):
-                        if case .event(.lost) = report { lost.withLock { $0 += 1 } }
-                        labels.withLock { $0["\(topic.host)|\(topic.app)|\(topic.instance)"] = nil }
-                    case .event(.finished), .event(.broken), .listed: break
-                    case .notice(let text): notices.withLock { $0.append(text) }
-                    }
-                }
-            }
-            self.task.withLock { $0 = task }
+    /// The indicators that a watcher has reported, without those that are lost or have vanished: "host/app: label".
+    private func labels(_ watch: Daemon) -> [String] {
+        var labels: [Substring: String] = [:]
+        // The last line may not be complete.
+        for line in watch.output.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
+            guard let match = line.wholeMatch(of: /((.+)\/\S+) (\w+)(.*)/), match.3 != "finished" else { continue }
+            let label = "\(match.2): \(match.4.split(separator: "'").last ?? "")"
+            labels[match.1] = ["lost", "vanished"].contains(match.3) ? nil : label
         }
-
-        func end() async {
-            let task = task.withLock { $0.take() }
-            task?.cancel()
-            _ = await task?.result
-        }
+        return labels.values.sorted()
     }
 
     @Test("NATS: names with dots and spaces, a clean end, a death, and no claims of a watcher", .needs(.cluster))
     func fallback() async throws {
         let nats = try await NATSCluster()
-        let settings = try MQTTSettings(nats.urls[0], host: "web-1.example.org")
-        let manager = try Publication(settings, app: "my app").manager
-        let activity = ManagedActivity("Copying", in: manager)
+        var settings = try MQTTSettings(nats.urls[0], host: "a.example.org")
+        let publication = try Publication(settings, app: "my app")
+        let activity = ManagedActivity("Copying", in: publication.manager)
         // After the first messages, so that the states are retained ones.
-        #expect(await eventually { manager.backendStatuses[0].updatesDelivered > 0 })
-        let folder = try TemporaryDirectory()
-        let settingsOfApp = "{url: ['\(nats.urls[0])'], host: b.example.org, interval: 0}"
-        let config = try folder.write("backends: [mqtt]\nstartDelay: 0\nmqtt: \(settingsOfApp)\n", to: "c.yaml")
-        let app = try Daemon([Command.built("test-probe"), "desktop", "config=\(config)"])
-        #expect(await app.prints("ready\n"))
+        await expectEventually { publication.manager.backendStatuses[0].updatesDelivered > 0 }
+        let app = try nats.app(host: "b.example.org")
         app.write("begin\tWorking")
-        for number in 0..<2 {
-            let follower = Follower(settings)
-            await expectEventually {
-                let labels = follower.labels.withLock { $0 }
-                return labels.contains { $0.key.hasPrefix("web-1.example.org|my app|") && $0.value == "Copying" }
-                    && labels.contains { $0.key.hasPrefix("b.example.org|") && $0.value == "Working" }
-            }
-            #expect(follower.notices.withLock { $0 } == [])
-            if number == 1 {
-                app.send(SIGKILL)
-                #expect(await eventually { follower.lost.withLock { $0 } == 1 })
-                activity.end()
-                await manager.shutdown()
-                #expect(await eventually { follower.labels.withLock { $0.isEmpty } })
-            }
-            await follower.end()
-        }
-    }
+        let reported = ["a.example.org/my app: Copying", "b.example.org/probe: Working"]
+        let first = try watch(nats.urls)
+        await expectEventually { labels(first) == reported }
+        let second = try watch(nats.urls)
+        await expectEventually { labels(second) == reported }
+        app.send(SIGKILL)
+        #expect(await second.prints(" lost: "))
+        activity.end()
+        await publication.manager.shutdown()
+        await expectEventually { labels(second) == [] }
+        #expect(first.errors + second.errors == "")
 
-    @Test("MQTT 5 alone fails with NATS, and says why; 3.1.1 works with mosquitto", .needs(.brokers), .needs(.cluster))
-    func protocolVersions() async throws {
-        let nats = try await NATSCluster()
-        var settings = try MQTTSettings(nats.urls[0])
         settings.protocolVersion = .version5
         let rejected = try Publication(settings)
         #expect(await rejected.reports("speaks MQTT 3.1.1, not 5; set 'protocol' to auto or 3.1.1"))
         await rejected.manager.shutdown()
-
-        let broker = try await MosquittoBroker()
-        settings.urls = [try MQTTURL(broker.url)]
-        settings.protocolVersion = .version311
-        let app = try Publication(settings)
-        #expect(try await broker.retains(#""refresh":60"#, at: app.topic))
-        #expect(await eventually { broker.log.contains("(p2, c1, k15)") })
-        await app.manager.shutdown()
-        #expect(try await broker.retained().isEmpty)
     }
 
-    @Test(.needs(.brokers)) func `A broker that closes before it answers is tried with MQTT 3.1.1`() async throws {
+    @Test(
+        "MQTT 3.1.1 is spoken if it is set, and with a broker that closes before it answers",
+        .needs(.brokers),
+        arguments: [true, false]
+    )
+    func version311(isSet: Bool) async throws {
         let broker = try await MosquittoBroker()
-        let address = try LoopbackAddress()
         // Closes the first connection, and passes on the second one.
-        let proxy = try await Daemon.python(
+        let (proxy, proxied) = try await fakeBroker(
             """
             c, _ = s.accept()
             print(c.recv(1000)[8], flush=True)
@@ -103,14 +68,16 @@ import TestSupport
                 while data := a.recv(1000): b.sendall(data)
             threading.Thread(target=copy, args=(b, c), daemon=True).start()
             copy(c, b)
-            """,
-            at: address
+            """
         )
-        let app = try Publication(MQTTSettings(address.mqtt))
-        #expect(await app.runs())
-        #expect(proxy.output == "ready\n5\n")
-        #expect(await eventually { broker.log.contains("(p2, c1, k15)") })
+        var settings = isSet ? try MQTTSettings(broker.url) : proxied
+        if isSet { settings.protocolVersion = .version311 }
+        let app = try Publication(settings)
+        #expect(try await broker.retains(#""refresh":60"#, at: app.topic))
+        #expect(proxy.output == (isSet ? "ready\n" : "ready\n5\n"))
+        #expect(broker.log.contains("(p2, c1, k15)") && !broker.log.contains(/as ind-.*p5/))
         await app.manager.shutdown()
+        #expect(try await broker.retained().isEmpty)
     }
 
     @Test(.needs(.broker)) func `Where the last connection was lost is tried last`() async throws {
@@ -153,58 +120,34 @@ import TestSupport
     @Test("One of three nodes is killed: 100 processes return, and each node has all states", .needs(.cluster))
     func cluster() async throws {
         let nats = try await NATSCluster(nodes: 3)
-        let folder = try TemporaryDirectory()
-        let urls = nats.urls.map { "'\($0)'" }.joined(separator: ", ")
-        // A node may miss a state while it accepts a subscription.
-        let config = try folder.write(
-            """
-            backends: [mqtt]
-            startDelay: 0
-            completionDelay: 0
-            mqtt: {url: [\(urls)], host: h.example.org, interval: 0, refresh: 10}
-
-            """,
-            to: "config.yaml"
-        )
         let count = 100
-        let apps = try (0..<count).map { _ in try Daemon([Command.built("test-probe"), "desktop", "config=\(config)"]) }
+        // A node may miss a state while it accepts a subscription.
+        let apps = try (0..<count).map { _ in try nats.app(host: "h", settings: "completionDelay: 0", refresh: 10) }
         for app in apps { app.write("begin\tBefore") }
-        var settings = try MQTTSettings(nats.urls[0])
-        settings.urls = try nats.urls.map(MQTTURL.init)
-        let witness = Follower(settings)
-        func have(_ follower: Follower, _ label: String) async -> Bool {
-            await eventually { follower.labels.withLock { $0.values.count { $0 == label } } == count }
+        let witness = try watch(nats.urls)
+        func expect(_ label: String, of watch: Daemon) async {
+            await expectEventually { labels(watch) == Array(repeating: "h/probe: \(label)", count: count) }
         }
-        #expect(await have(witness, "Before"))
+        await expect("Before", of: witness)
         await nats.end(1)
         for app in apps { app.write("label\tAfter") }
-        #expect(await have(witness, "After"))
+        await expect("After", of: witness)
         try nats.start(1)
         try await nats.waitUntilUsed(1)
-        for url in nats.urls {
-            settings.urls = [try MQTTURL(url)]
-            let newcomer = Follower(settings)
-            #expect(await have(newcomer, "After"))
-            #expect(newcomer.labels.withLock { $0.count } == count)
-            await newcomer.end()
-        }
+        for url in nats.urls { await expect("After", of: try watch([url])) }
         for app in apps { app.write("quit") }
-        #expect(await eventually { !apps.contains { $0.isRunning } })
+        await expectEventually { !apps.contains { $0.isRunning } }
         // A cluster that is busy may not acknowledge the end within the time limit: then the will tells it.
-        #expect(await eventually { witness.labels.withLock { $0.isEmpty } }, "\(witness.labels.withLock { $0 })")
-        await witness.end()
+        await expectEventually("\(labels(witness))") { labels(witness).isEmpty }
     }
 
     @Test(.needs("python3", package: "python3"))
     func `With MQTT 3.1.1, no reply of a broker ends the process`() async throws {
-        let address = try LoopbackAddress()
-        let server = try await Daemon.python(
+        var (server, settings) = try await fakeBroker(
             """
-            number = 0
-            while True:
+            for number in range(1, 301):
                 c, _ = s.accept()
                 c.recv(1000)
-                number += 1
                 r = random.Random(number)
                 # Unknown properties, as in MQTT 5, then packets of any kind.
                 body = bytes(r.randrange(256) for _ in range(r.randrange(40)))
@@ -216,28 +159,15 @@ import TestSupport
                     c.recv(1000)
                 except OSError: pass
                 c.close()
-                print(number, flush=True)
-            """,
-            at: address
+            """
         )
-        var settings = try MQTTSettings(address.mqtt)
         settings.protocolVersion = .version311
-        for _ in 0..<300 {
-            let client = try MQTTClient(id: "client", settings: settings, isVersion5: false)
-            try client.connect()
+        while server.isRunning {
+            let connection = try? await MQTTConnection.open(id: "client", settings: settings, for: nil)
             // Until the server closes the connection.
-            while true { do { try client.waitAndTurn() } catch { break } }
+            while let connection, (try? await connection.turn()) != nil {}
         }
-        #expect(await server.prints("\n300\n"))
-    }
-}
-
-extension MQTTClient {
-    /// Waits for the broker, for up to a second.
-    fileprivate func waitAndTurn() throws {
-        var descriptors = interest().descriptors
-        poll(&descriptors, 1, 1000)
-        try turn(descriptors)
+        #expect(server.status == 0, "\(server.errors)")
     }
 }
 #endif

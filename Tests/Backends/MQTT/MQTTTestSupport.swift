@@ -10,8 +10,7 @@ struct Publication {
 
     init(_ settings: MQTTSettings, app: String = "app") throws {
         let backend = MQTTBackend(applicationName: app, settings: settings)
-        let delays = IndicatorDelays.zero
-        (manager, topic) = (IndicatorManager(delays: delays, backends: [backend]), backend.stateTopic)
+        (manager, topic) = (IndicatorManager(delays: .zero, backends: [backend]), backend.topic.state)
     }
 
     init(_ broker: MosquittoBroker) throws { try self.init(MQTTSettings(broker.url)) }
@@ -41,11 +40,10 @@ extension MQTTSettings {
 /// A broker, and an indicator that has published the activity "Before" to it. At the end, the indicator is shut down,
 /// and nothing remains at the broker, unless that is too busy to acknowledge it within 0.7 s: it publishes the will.
 func withPublication(
-    _ settings: String = "allow_anonymous true",
-    isPersistent: Bool = false,
+    _ settings: String = "",
     _ body: (MosquittoBroker, Publication, ManagedActivity) async throws -> Void
 ) async throws {
-    let broker = try await MosquittoBroker(isPersistent: isPersistent, settings: settings)
+    let broker = try await MosquittoBroker(settings: settings)
     let publication = try Publication(broker)
     let activity = ManagedActivity("Before", in: publication.manager)
     #expect(try await broker.retains("Before", at: publication.topic))
@@ -54,7 +52,29 @@ func withPublication(
     await publication.manager.shutdown()
     try await expectEventually {
         let left = try await broker.retained()
-        return left.isEmpty || left[publication.topic + "/lost"] != nil
+        return left.isEmpty || left[publication.topic + "/lost"] == lostState
     }
+}
+
+/// A broker, a foreign reader of it, and an app, a process, that has published the activity "Working" to it.
+func withApp(
+    _ settings: String = "",
+    _ body: (_ broker: MosquittoBroker, _ reader: Daemon, _ app: Daemon) async throws -> Void
+) async throws {
+    let broker = try await MosquittoBroker(settings: settings)
+    let reader = try await broker.reader()
+    let app = try await broker.app()
+    app.write("begin\tWorking")
+    #expect(await reader.prints(#""label":"Working""#))
+    try await body(broker, reader, app)
+}
+
+/// The will of a first connection.
+let lostState = #"{"epoch":1,"state":"lost"}"#
+
+/// A server of a few lines of Python that only seems to be a broker, and the settings for it.
+func fakeBroker(_ script: String, _ mode: String = "") async throws -> (server: Daemon, settings: MQTTSettings) {
+    let address = try LoopbackAddress()
+    return (try await Daemon.python(script, at: address, mode), try MQTTSettings(address.mqtt))
 }
 #endif

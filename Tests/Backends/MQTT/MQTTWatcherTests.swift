@@ -6,7 +6,7 @@ import TestSupport
 @Suite struct MQTTWatcherTests {
     @Test("Forgetting lost indicators can be cancelled while the broker does not answer", .needs(.broker))
     func cancellation() async throws {
-        let broker = try await MosquittoBroker(settings: "allow_anonymous true\nlog_type all")
+        let broker = try await MosquittoBroker(settings: "log_type all")
         let watcher = MQTTWatcher(settings: try MQTTSettings(broker.url))
         var isInTime = false
         while !isInTime {

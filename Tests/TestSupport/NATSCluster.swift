@@ -41,6 +41,20 @@ package final class NATSCluster: Sendable {
     /// What a node has logged since it was started.
     package func log(_ number: Int) -> String { nodes.withLock { $0[number].daemon }?.errors ?? "" }
 
+    /// Starts an app that publishes to it at once, and executes commands.
+    package func app(host: String, settings: String = "", refresh: Int = 60) throws -> Daemon {
+        let urls = urls.map { "'\($0)'" }.joined(separator: ", ")
+        let config = """
+            backends: [mqtt]
+            startDelay: 0
+            mqtt: {url: [\(urls)], host: \(host), interval: 0, refresh: \(refresh)}
+            \(settings)
+
+            """
+        let path = try folder.write(config, to: "app-\(UUID().uuidString).yaml")
+        return try Daemon([Command.built("test-probe"), "desktop", "config=\(path)"])
+    }
+
     /// Starts a node, after ``end(_:)``.
     package func start(_ number: Int) throws {
         let program = try Command.find("nats-server", package: "nats-server")
