@@ -38,9 +38,9 @@ import TestSupport
         #expect(topic.state.utf8.count { $0 == UInt8(ascii: "/") } == 4)
         #expect(!topic.state.contains { "+#$.*> ".contains($0) })
         #expect(topic.state.unicodeScalars.allSatisfy { $0.value >= 32 && $0.value != 127 })
-        #expect(try #require(MQTTTopic.parse(topic.state, prefix: "indicator/1")) == (topic, .state))
-        #expect(try #require(MQTTTopic.parse(topic.events, prefix: "indicator/1")) == (topic, .events))
-        #expect(try #require(MQTTTopic.parse(topic.lost, prefix: "indicator/1")) == (topic, .lost))
+        for (text, content) in [(topic.state, MQTTTopic.Content.state), (topic.events, .events), (topic.lost, .lost)] {
+            #expect(try #require(MQTTTopic.parse(text, prefix: "indicator/1")) == (topic, content))
+        }
     }
 
     @Test(arguments: [
