@@ -56,19 +56,14 @@ import TestSupport
                 #expect(await probe.logs("through libnotify"))
                 try await probe.tell("compete", kind)
             }
-            for number in 0..<10 {
-                try await probe.tell("begin", "\(round) \(number)")
-                try await probe.follow("progress 0.\(number) | end")
-            }
+            for number in 0..<10 { try await probe.follow("begin work | progress 0.\(number) | end") }
             try await probe.tell("compete-end")
             #expect(probe.isRunning, "\(probe.log)")
             // Afterwards, notifications are shown again, on whichever way.
-            try await probe.tell("begin", "after \(round)")
+            try await probe.tell("begin", "after \(round)") { try await server.displayedCount == 1 }
             #expect(try await probe.backend("desktopNotification", is: "running"))
-            #expect(try await eventually { try await server.displayedCount == 1 }, "\(probe.log)")
-            try await probe.shutdown()
+            try await probe.shutdown { try await server.displayedCount == 0 }
             #expect(probe.isRunning, "\(probe.log)")
-            #expect(try await eventually { try await server.displayedCount == 0 })
         }
     }
 
@@ -129,9 +124,7 @@ private func expectLife(
         let folder = try TemporaryDirectory()
         let log = "\(folder.path)/log"
         let probe = try await DesktopProbe("log=\(log)", "threads=0", bus: nil)
-        for number in 0..<100 {
-            try await probe.follow("begin work | label \(number) | flip 100 0 | end")
-        }
+        for number in 0..<100 { try await probe.follow("begin work | label \(number) | flip 100 0 | end") }
         #expect(probe.log.components(separatedBy: Self.message).count == 2, "\(probe.log)")
         #expect(!FileManager.default.fileExists(atPath: log))
         try await probe.follow("unlimit | begin later")

@@ -18,34 +18,22 @@ import TestSupport
         // Plasma sends the state of a job to docks, if its app has a desktop file.
         let settings = "desktopJob: {desktopFile: \(DesktopProbe.desktopFile)}"
         let probe = try await DesktopProbe(backends: "desktopJob", settings, on: bus)
-
         // Plasma counts the jobs.
-        try await probe.tell("cancellable", "Uploading") { docks.updates.last == .init(progress: 0, count: 1) }
-        try await expectEventually {
-            try await pressCancel(on: screen)
-            return try await probe.tell("outcome") == "cancelled"
-        }
-        #expect(await docks.ends(with: .nothing))
-        try await probe.follow("observe | begin Copying")
-        try await probe.tell("progress", "0.25") { docks.updates.last == .init(progress: 0.25, count: 1) }
-        try await expectEventually {
-            try await pressCancel(on: screen)
-            return try await probe.tell("outcome") == "requested: Copying"
-        }
-
-        try await probe.tell("end") { docks.updates.last == .nothing }
-        try await probe.tell("begin", "Copying")
+        try await probe.tell("cancellable", "Uploading") { docks.last == "0% x1" }
+        try await cancel(probe, on: screen, until: "cancelled")
+        #expect(await docks.ends(with: "nothing"))
+        try await probe.follow("observe | begin Copying | progress 0.25 = 25% x1") { docks.last }
+        try await cancel(probe, on: screen, until: "requested: Copying")
+        try await probe.follow("end = nothing | begin Copying") { docks.last }
         await plasma.end()
         #expect(try await probe.backend("desktopJob", is: "no service owns org.kde.JobViewServer"))
         try await probe.tell("progress", "0.5")
         plasma = try await self.plasma(on: bus, screen)
-        #expect(await docks.ends(with: .init(progress: 0.5, count: 1)))
-        try await probe.tell("fail", "disk full") { docks.updates.last == .nothing }
-        try await probe.tell("begin", "Copying")
-        try await probe.tell("progress", "0.75") { docks.updates.last == .init(progress: 0.75, count: 1) }
+        #expect(await docks.ends(with: "50% x1"))
+        try await probe.follow("fail disk full = nothing | begin Copying | progress 0.75 = 75% x1") { docks.last }
         await probe.kill()
         // Plasma removes the jobs of a process that has ended.
-        #expect(await docks.ends(with: .nothing))
+        #expect(await docks.ends(with: "nothing"))
         await plasma.end()
     }
 
@@ -101,10 +89,14 @@ import TestSupport
         try await screen.windows().filter { (300...400).contains($0.width) && $0.height < 200 }
     }
 
-    /// Clicks on the button to cancel of the last popup: 51 points left of its right edge, and 20 above the lower one.
-    private func pressCancel(on screen: Screen) async throws {
-        for popup in try await popups(on: screen) {
-            try await screen.click(x: popup.x + popup.width - 51, y: popup.y + popup.height - 20)
+    /// Clicks on the button to cancel until the app has an outcome: 51 points left of the right edge of each popup, and
+    /// 20 above the lower one.
+    private func cancel(_ probe: DesktopProbe, on screen: Screen, until outcome: String) async throws {
+        try await expectEventually {
+            for popup in try await popups(on: screen) {
+                try await screen.click(x: popup.x + popup.width - 51, y: popup.y + popup.height - 20)
+            }
+            return try await probe.tell("outcome") == outcome
         }
     }
 }

@@ -96,7 +96,7 @@ import TestSupport
         let probe = try await DesktopProbe(backends: "launcherEntry", on: bus, are: missing)
         try await probe.follow("begin work | progress 0.25")
         try bus.folder.write("[Desktop Entry]\n", to: file)
-        #expect(await monitor.ends(with: .init(progress: 0.25)))
+        #expect(await monitor.ends(with: "25%"))
     }
 }
 

@@ -43,6 +43,6 @@ final class LauncherMonitor: Sendable {
         return last == .nothing ? "nothing" : texts.compactMap(\.self).joined(separator: " ")
     }
 
-    /// Waits until an update is the last one.
-    func ends(with update: Update) async -> Bool { await eventually { updates.last == update } }
+    /// Waits until docks show that.
+    func ends(with text: String) async -> Bool { await eventually { last == text } }
 }

@@ -21,8 +21,8 @@ import TestSupport
             ] {
                 #expect(busctl.contains(try Regex(line)), "\(line): \(busctl)")
             }
-            let gdbus = try await bus.gdbus("introspect", ["--dest", Self.name, "--object-path", "/", "--recurse"])
-                .output
+            let options = ["--dest", Self.name, "--object-path", "/", "--recurse"]
+            let gdbus = try await bus.gdbus("introspect", options).output
             #expect(gdbus.contains("readwrite b Enabled = true;") && gdbus.contains("readonly s State = 'inactive';"))
         }
     }
