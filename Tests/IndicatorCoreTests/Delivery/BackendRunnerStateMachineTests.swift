@@ -32,6 +32,9 @@ import TestSupport
         // A lost update is delivered again with what happened since, one that was consumed is not.
         "show start ask update ask done label update new=/1 ! done label @1 start ask update new=/2",
         "show start ask update ask done label update new=/1 consume ! done label @1 start ask update new=/1",
+        // A surface that is there again gets the current state, also that it is hidden if that was lost.
+        "show start ask update ask - ! @1 start ask update new=/ ask -",
+        "show start ask update ask hide update ! @1 start ask update ask -",
         // The end.
         "start ask finish end return - state=stopped lost=0",
         "show start ask finish update ask end ! - state=stopped lost=0 log=0",

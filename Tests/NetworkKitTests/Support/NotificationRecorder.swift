@@ -2,41 +2,39 @@ import TestSupport
 
 /// Records the indicator's notifications, which are posted to a separate notification center.
 final class NotificationRecorder: Sendable {
-    struct Note: Equatable, Sendable {
+    struct Note: Sendable {
+        /// Without the common prefix: `Resume`, `Suspend`, `Progress`, `Complete`.
         var name: String
         var task: ObjectIdentifier?
         var label: String?
+        var bytes: Int?
+        var isWaiting: Bool?
     }
 
     let center: NotificationCenter
     private let notes = Locked<[Note]>([])
-    private let bytes = Locked<[Int]>([])
-    private let waiting = Locked<[Bool]>([])
 
     init(_ center: NotificationCenter = NotificationCenter()) {
         self.center = center
         _ = center.addObserver(forName: nil, object: nil, queue: nil) { [weak self] notification in
-            let task = (notification.object as AnyObject?).map(ObjectIdentifier.init)
-            let label = notification.userInfo?[TaskNotifications.labelKey] as? String
-            if let isWaiting = notification.userInfo?[TaskNotifications.waitingKey] as? Bool {
-                self?.waiting.withLock { $0.append(isWaiting) }
-            }
-            if notification.name != .indicatorTaskDidProgress {
-                self?.notes.withLock { $0.append(Note(name: notification.name.rawValue, task: task, label: label)) }
-            } else if let count = notification.userInfo?[TaskNotifications.completedBytesKey] as? Int {
-                self?.bytes.withLock { $0.append(count) }
-            }
+            let note = Note(
+                name: String(notification.name.rawValue.dropFirst("indicatorTaskDid".count)),
+                task: (notification.object as AnyObject?).map(ObjectIdentifier.init),
+                label: notification.userInfo?[TaskNotifications.labelKey] as? String,
+                bytes: notification.userInfo?[TaskNotifications.completedBytesKey] as? Int,
+                isWaiting: notification.userInfo?[TaskNotifications.waitingKey] as? Bool
+            )
+            self?.notes.withLock { $0.append(note) }
         }
     }
 
-    /// The names without their common prefix: `Resume`, `Suspend`, `Complete`.
-    var names: [String] { all.map { String($0.name.dropFirst("indicatorTaskDid".count)) } }
+    /// All but those of progress.
+    var all: [Note] { notes.withLock { $0 }.filter { $0.name != "Progress" } }
+    var names: [String] { all.map(\.name) }
 
     /// The completed bytes in each notification of progress.
-    var progress: [Int] { bytes.withLock { $0 } }
+    var progress: [Int] { notes.withLock { $0 }.filter { $0.name == "Progress" }.compactMap(\.bytes) }
 
     /// Whether the request waits, in each notification that says so.
-    var waits: [Bool] { waiting.withLock { $0 } }
-
-    var all: [Note] { notes.withLock { $0 } }
+    var waits: [Bool] { notes.withLock { $0 }.compactMap(\.isWaiting) }
 }
