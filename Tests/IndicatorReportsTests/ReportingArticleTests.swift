@@ -33,67 +33,67 @@ import TestSupport
         return await ProgramReportsTests.ended(updates).sorted()
     }
 
-    @Test(.needs(needs)) func `The script in a shell`() async throws {
-        let files = ["photos": try article.block(with: "```bash\n")]
-        for (script, ended) in [
-            ("mkdir backup; touch a b; SHOWN=./photos bash ./photos a b; ls backup", "command: 2 photos: succeeded"),
-            ("touch a; ! SHOWN=./photos bash ./photos a", "Copying a: failed(\"cannot copy a\")"),
-            ("mkdir backup; PATH=/bin bash ./photos", "command: cancelled"),
-        ] {
-            #expect(try await reported(script, files: files) == [ended])
-        }
-    }
+    private static let make = "gcc -g -Wall -Wextra -Werror -pedantic -o copy copy.c && "
+    private static let main = #"int main(void) { report("state=done:title=Q29weQ"); return 0; }"#
+    /// Eight processes, of which one is killed.
+    private static let pool = """
+        import signal
+        from multiprocessing import Pool
 
-    @Test(.needs(needs)) func `The Makefile`() async throws {
-        let ended = try await reported("make -s", files: ["Makefile": try article.block(with: "```make\n")])
-        #expect(ended == ["command: succeeded", "one: succeeded", "two: succeeded"])
-    }
+        def work(part):
+            for step in Reported(range(4), desc=f"part {part}", file=open(os.devnull, "w")):
+                if part == 7 and step == 2:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
-    @Test("Python: a part of the work, and a bar, in a Pool of 8 processes of which one is killed", .needs(needs))
-    func python() async throws {
+        with reported("read"):
+            pass
+        with contextlib.suppress(ValueError), reported("written"):
+            raise ValueError
+        with Pool(8) as pool:
+            results = pool.imap_unordered(work, range(8))
+            for _ in range(7):
+                next(results)
+        """
+
+    @Test(
+        "A program of the article, with what is added to it and a script, reports what ends",
+        .needs(needs),
+        arguments: [
+            (
+                "bash", "photos", "", "mkdir backup; touch a b; SHOWN=./photos bash ./photos a b; ls backup",
+                "command: 2 photos: succeeded"
+            ),
+            (
+                "bash", "photos", "", "touch a; ! SHOWN=./photos bash ./photos a",
+                #"Copying a: failed("cannot copy a")"#
+            ),
+            ("bash", "photos", "", "mkdir backup; PATH=/bin bash ./photos", "command: cancelled"),
+            ("make", "Makefile", "", "make -s", "command: succeeded, one: succeeded, two: succeeded"),
+            (
+                "python", "bars.py", pool, "/usr/bin/python3 bars.py",
+                "command: cancelled, " + (0...6).map { "part \($0): succeeded, " }.joined()
+                    + #"part 7: unspecified, read: succeeded, written: failed("it has reported an error")"#
+            ),
+            ("python", "bars.py", pool, "unset INDICATOR_SOCKET; /usr/bin/python3 bars.py", "command: cancelled"),
+            (
+                "c", "copy.c", main,
+                make + "$(command -v valgrind >valgrind && echo valgrind -q --track-fds=all --error-exitcode=9) ./copy"
+                    + " 2>errors; ! grep -q 'Open AF_UNIX socket' errors",
+                "Copy: succeeded"
+            ),
+            (
+                // Nothing listens.
+                "c", "copy.c", main,
+                make + "INDICATOR_SOCKET=/nonexistent ./copy; INDICATOR_SOCKET= ./copy; unset INDICATOR_SOCKET; ./copy",
+                "command: cancelled"
+            ),
+        ]
+    )
+    func program(language: String, file: String, more: String, script: String, ended: String) async throws {
         // Nothing is left out, however long a busy machine takes to read it.
-        let block = try article.block(with: "```python\n").replacing("settimeout(1)", with: "settimeout(60)")
-        let program =
-            block + """
-                import signal
-                from multiprocessing import Pool
-
-                def work(part):
-                    for step in Reported(range(4), desc=f"part {part}", file=open(os.devnull, "w")):
-                        if part == 7 and step == 2:
-                            os.kill(os.getpid(), signal.SIGKILL)
-
-                with reported("read"):
-                    pass
-                with contextlib.suppress(ValueError), reported("written"):
-                    raise ValueError
-                with Pool(8) as pool:
-                    results = pool.imap_unordered(work, range(8))
-                    for _ in range(7):
-                        next(results)
-                """
-        let ended = try await reported("/usr/bin/python3 bars.py", files: ["bars.py": program])
-        let parts = (0...6).map { "part \($0): succeeded" } + ["part 7: unspecified", "read: succeeded"]
-        #expect(ended == ["command: cancelled"] + parts + ["written: failed(\"it has reported an error\")"])
-        #expect(
-            try await reported("unset INDICATOR_SOCKET; /usr/bin/python3 bars.py", files: ["bars.py": program])
-                == ["command: cancelled"]
-        )
-    }
-
-    @Test(.needs(needs)) func `The function in C, without a warning, and where nothing listens`() async throws {
-        let program =
-            try article.block(with: "```c\n") + #"int main(void) { report("state=done:title=Q29weQ"); return 0; }"#
-        let build = "gcc -g -Wall -Wextra -Werror -pedantic -o copy copy.c && "
-        let checked = "$(command -v valgrind >valgrind && echo valgrind -q --track-fds=all --error-exitcode=9) ./copy"
-        let leak = "; ! grep -q 'Open AF_UNIX socket' errors"
-        #expect(
-            try await reported(build + checked + " 2>errors" + leak, files: ["copy.c": program])
-                == ["Copy: succeeded"]
-        )
-        let unread =
-            build + "INDICATOR_SOCKET=/nonexistent ./copy; INDICATOR_SOCKET= ./copy; unset INDICATOR_SOCKET; ./copy"
-        #expect(try await reported(unread, files: ["copy.c": program]) == ["command: cancelled"])
+        let block = try article.block(with: "```\(language)\n").replacing("settimeout(1)", with: "settimeout(60)")
+        let found = try await reported(script, files: [file: block + more])
+        #expect(found.joined(separator: ", ") == ended)
     }
 
     @Test("Libraries of sd_notify, and a datagram by hand", .needs(needs))
