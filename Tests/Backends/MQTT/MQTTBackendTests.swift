@@ -60,11 +60,12 @@ import TestSupport
 
     @Test("A connection has no thread of its own beside that of the backend, and without one there is none")
     func threads() async throws {
-        try await withApp { broker, _, app in
-            #expect(wakingThreads(of: app.processID).names.filter { $0.contains("mqtt") } == ["ind-mqtt"])
-            await broker.end()
-            await expectEventually { !wakingThreads(of: app.processID).names.contains("ind-mqtt") }
-        }
+        let broker = try await MosquittoBroker()
+        let app = try await broker.app()
+        #expect(try await broker.retains(1))
+        #expect(wakingThreads(of: app.processID).names.filter { $0.contains("mqtt") } == ["ind-mqtt"])
+        await broker.end()
+        await expectEventually { !wakingThreads(of: app.processID).names.contains("ind-mqtt") }
     }
 
     @Test("Each indicator has its own client identifier, and keeps it when it reconnects; keep-alive is 15 s")

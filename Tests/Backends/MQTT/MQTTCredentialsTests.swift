@@ -14,21 +14,16 @@ import TestSupport
         await app.manager.shutdown()
     }
 
-    /// A broker with the user `me`, who may use the topics of the host `h`.
-    private func brokerWithPassword() async throws -> MosquittoBroker {
-        try await MosquittoBroker(
+    @Test("The password is read from a file, a wrong one is an error that does not contain it, and rights are reported")
+    func passwordFile() async throws {
+        // The user `me` may use the topics of the host `h`.
+        let broker = try await MosquittoBroker(
             settings: "password_file FOLDER/passwords\nacl_file FOLDER/acl",
             files: [
                 "passwords": try await MosquittoBroker.passwordFile(user: "me", password: "hush"),
-                "acl": "user me\ntopic readwrite indicator/1/h/#\ntopic readwrite \(MosquittoBroker.endTopic)\n",
-            ],
-            clientOptions: ["-u", "me", "-P", "hush"]
+                "acl": "user me\ntopic readwrite indicator/1/h/#\n",
+            ]
         )
-    }
-
-    @Test("The password is read from a file, a wrong one is an error that does not contain it, and rights are reported")
-    func passwordFile() async throws {
-        let broker = try await brokerWithPassword()
         var settings = try MQTTSettings(broker.url)
         settings.username = "me"
         settings.password = .file(broker.folder.appending("secret"))
@@ -44,24 +39,6 @@ import TestSupport
         try await expect("rejected a message: Not authorized", with: settings)
         settings.username = "me\u{1}"
         try await expect("the user name contains a control character", with: settings)
-    }
-
-    @Test(
-        "The password is read from the environment, and is neither in an error nor in the log",
-        arguments: [true, false]
-    )
-    func environment(isRight: Bool) async throws {
-        let broker = try await brokerWithPassword()
-        let environment = ["INDICATOR_MQTT_PASSWORD": isRight ? "hush" : "wrong-hush"]
-        let app = try await broker.app(settings: "username: me", environment: environment)
-        if isRight {
-            #expect(try await broker.retains(1))
-        } else {
-            #expect(await app.complains("rejected the connection: Not authorized"))
-        }
-        app.write("status")
-        #expect(await app.prints("mqtt="))
-        for text in [app.output, app.errors, broker.log] { #expect(!text.contains("hush")) }
     }
 
     @Test(
