@@ -64,8 +64,6 @@ extension Needs {
     package static let brokers: Self = broker + ["python3": "python3"]
     /// ``NATSCluster``, which waits for itself with a client of mosquitto.
     package static let cluster: Self = ["nats-server": "nats-server", "mosquitto_pub": "mosquitto-clients"]
-    /// The tool that checks what Prometheus reads, and what makes that of JSON.
-    package static let prometheus: Self = ["promtool": "prometheus", "jq": "jq"]
     /// A web server in Python, and curl.
     package static let webServer: Self = ["python3": "python3", "curl": "curl"]
     /// A server in Python with ``Certificates``.
@@ -76,17 +74,11 @@ extension Needs {
     package static let httpbin: Self = [Httpbin.program: nil]
     /// ImageMagick.
     package static let images: Self = ["convert": "imagemagick"]
-    /// Shells that users have instead of bash.
-    package static let shells: Self = ["zsh": "zsh", "fish": "fish"]
     /// Terminals with a window, and GNU screen.
     package static let terminals: Self = [
         "xterm": "xterm", "urxvt": "rxvt-unicode", "st": "stterm", "qterminal": "qterminal", "screen": "screen",
         "pgrep": "procps",
     ]
-    /// A terminal, and the text that was selected in it.
-    package static let alacritty: Self = ["alacritty": "alacritty", "xclip": "xclip"]
-    /// mosh in ``Tmux``.
-    package static let mosh: Self = ["mosh-server": "mosh", "tmux": "tmux"]
     /// The dock Plank, and a window manager that composes its pictures.
     package static let dock: Self = ["plank": "plank", "/usr/libexec/bamf/bamfdaemon": "bamfdaemon", "xfwm4": "xfwm4"]
     /// ``Sway``, with what draws its screen.

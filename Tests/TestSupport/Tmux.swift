@@ -34,9 +34,39 @@ package struct Tmux: Sendable {
     package var terminalPath: String { get async throws { try await command("display-message", "-p", "#{pane_tty}") } }
     package var screen: String { get async throws { try await command("capture-pane", "-p") } }
 
+    /// The lines of the screen that are not empty; and those of the history, too, with wrapped lines as one.
+    package var lines: [String] { get async throws { Self.lines(try await screen) } }
+    package var history: [String] {
+        get async throws { Self.lines(try await command("capture-pane", "-p", "-J", "-S", "-")) }
+    }
+
+    private static func lines(_ text: String) -> [String] {
+        text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+
+    /// Waits until these lines are as expected.
+    package func shows(_ condition: ([String]) -> Bool) async throws -> Bool {
+        try await eventually { try await condition(lines) }
+    }
+
     /// Types a line into the shell.
     package func type(_ line: String) async throws {
         try await command("send-keys", "-l", line)
-        try await command("send-keys", "Enter")
+        try await press("Enter")
+    }
+
+    /// Types a line, and waits until the screen is as expected.
+    package func type(_ line: String, shows condition: ([String]) -> Bool) async throws -> Bool {
+        try await type(line)
+        return try await shows(condition)
+    }
+
+    /// Presses a key, such as `C-z`.
+    package func press(_ key: String) async throws { try await command("send-keys", key) }
+
+    /// Presses a key, and waits until the screen is as expected.
+    package func press(_ key: String, shows condition: ([String]) -> Bool) async throws -> Bool {
+        try await press(key)
+        return try await shows(condition)
     }
 }

@@ -17,8 +17,6 @@ extension TestedProgram {
     }
 
     /// Checks that something has the same results without the program and with it, in front of a shell's command.
-    ///
-    /// - Returns: the results.
     @discardableResult
     func sameResults(_ body: (_ prefix: String) async throws -> [String]) async throws -> [String] {
         let (direct, exec) = (try await body(""), try await body("'\(path)' exec -- "))
@@ -26,7 +24,6 @@ extension TestedProgram {
         return direct
     }
 
-    /// Writes the config file.
     func configure(_ text: String) throws {
         try home.write(text, to: "config/indicator/indicator.yaml")
     }
@@ -48,7 +45,6 @@ extension TestedProgram {
             .filter { $0.event == "finished" }
     }
 
-    /// Runs a command with `indicator exec`, or directly.
     func exec(
         _ command: [String],
         options: [String] = [],
@@ -59,12 +55,9 @@ extension TestedProgram {
         return try await run(arguments, of: directly ? command[0] : nil, environment: environment)
     }
 
-    /// Starts a shell with job control.
-    func shell(
-        _ shell: [String] = InteractiveShell.bash,
-        package: String = "bash",
-        environment: [String: String] = [:]
-    ) async throws -> InteractiveShell {
-        try await InteractiveShell(shell, package: package, environment: variables.merging(environment) { $1 })
+    func shell(_ shell: [String] = InteractiveShell.bash, environment: [String: String] = [:]) async throws
+        -> InteractiveShell
+    {
+        try await InteractiveShell(shell, environment: variables.merging(environment) { $1 })
     }
 }

@@ -16,32 +16,11 @@ import TestSupport
             let clear = "NO_COLOR=1 SWIFT_BACKTRACE=enable=no PS1='ready> '"
             try await tmux.type("exec env -u CI -u ENV \(assignments.joined(separator: " ")) \(clear) \(shell)")
             try await tmux.type("PS1='ready> '; clear")
-            try #require(await eventually { try await lines(tmux).last == "ready>" })
+            try #require(await eventually { try await tmux.lines.last == "ready>" })
             try await body(tmux)
         }
     }
 
-    /// The lines of the window that are not empty.
-    private func lines(_ tmux: Tmux) async throws -> [String] {
-        try await tmux.screen.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-            .filter { !$0.isEmpty }
-    }
-
-    private func shows(_ tmux: Tmux, _ condition: ([String]) -> Bool) async throws -> Bool {
-        try await eventually { try await condition(lines(tmux)) }
-    }
-
-    private func type(_ line: String, in tmux: Tmux, _ condition: ([String]) -> Bool) async throws -> Bool {
-        try await tmux.type(line)
-        return try await shows(tmux, condition)
-    }
-
-    private func press(_ key: String, in tmux: Tmux, _ condition: ([String]) -> Bool) async throws -> Bool {
-        try await tmux.command("send-keys", key)
-        return try await shows(tmux, condition)
-    }
-
-    /// Starts a command under `indicator exec`.
     private func exec(_ command: String, label: String = "bar", in tmux: Tmux) async throws {
         try await tmux.type("clear; '\(program.path)' exec --label \(label) -- \(command)")
     }
@@ -76,35 +55,14 @@ import TestSupport
     func `A pager with a redirected input reads keys, and Ctrl-Z and fg leave and restore its screen`() async throws {
         try await inTerminal { tmux in
             try await tmux.type("clear; seq 100 | '\(program.path)' exec -- less")
-            #expect(try await shows(tmux) { $0.first == "1" && $0.last == ":" })
-            #expect(try await press("Space", in: tmux) { $0.first == "24" && $0.last == ":" })
+            #expect(try await tmux.shows { $0.first == "1" && $0.last == ":" })
+            #expect(try await tmux.press("Space") { $0.first == "24" && $0.last == ":" })
             // A Ctrl-Z between its prompt and its read waits in less for the next key.
             let ps = ["-o", "stat=,comm=", "--tty", try await tmux.terminalPath]
             #expect(try await eventually { try await Command.run("ps", ps).output.contains(/S\S* +less\n/) })
-            #expect(try await press("C-z", in: tmux) { $0.last == "ready>" })
-            #expect(try await type("fg", in: tmux) { $0.first == "24" && $0.last == ":" })
-            #expect(try await press("q", in: tmux) { $0.last == "ready>" })
-        }
-    }
-
-    @Test func `What a start script leaves behind goes on, and writes to the terminal after the end`() async throws {
-        let script = try program.home.write(
-            #"(until [ -e "$0.go" ]; do sleep 0.05; done; echo still here; echo done >"$0.end") & echo started"#,
-            to: "script"
-        )
-        try await inTerminal { tmux in
-            try await exec("sh \(script)", in: tmux)
-            #expect(try await shows(tmux) { $0.contains("started") && $0.last == "ready>" })
-            try program.home.write("", to: "script.go")
-            #expect(await eventually { (try? program.home.read("script.end")) == "done\n" })
-            #expect(try await shows(tmux) { $0.contains { $0.hasSuffix("still here") } })
-        }
-    }
-
-    @Test func `The output of a job in the background has whole lines`() async throws {
-        try await inTerminal { tmux in
-            try await exec("sh -c 'seq 3; sleep 0.2; echo end' &", in: tmux)
-            #expect(try await shows(tmux) { $0.count >= 4 && $0.suffix(3) == ["2", "3", "end"] })
+            #expect(try await tmux.press("C-z") { $0.last == "ready>" })
+            #expect(try await tmux.type("fg") { $0.first == "24" && $0.last == ":" })
+            #expect(try await tmux.press("q") { $0.last == "ready>" })
         }
     }
 
@@ -120,7 +78,7 @@ import TestSupport
             try await inTerminal { tmux in
                 let script = "echo text; echo text >&2; until [ -e \(go) ]; do sleep 0.05; done"
                 try await exec("sh -c '\(script)' \(redirection.replacing("log", with: "\(go).log"))", in: tmux)
-                func hasBar() async throws -> Bool { try await lines(tmux).contains { $0.hasPrefix("bar ") } }
+                func hasBar() async throws -> Bool { try await tmux.lines.contains { $0.hasPrefix("bar ") } }
                 if isShown {
                     #expect(try await eventually { try await hasBar() })
                 } else {
@@ -128,7 +86,7 @@ import TestSupport
                     #expect(try await !hasBar())
                 }
                 try program.home.write("", to: "go")
-                #expect(try await shows(tmux) { $0.last == "ready>" })
+                #expect(try await tmux.shows { $0.last == "ready>" })
                 #expect(try await !hasBar())
                 try FileManager.default.removeItem(atPath: go)
             }
@@ -145,9 +103,9 @@ import TestSupport
         let script = try program.home.write((commands + [wait(go)]).joined(separator: "\n") + "\n", to: "script")
         try await inTerminal { tmux in
             func counts(_ lines: [String]) -> [Int] { names.map { name in lines.count { $0.hasPrefix("\(name) ") } } }
-            #expect(try await type("clear; sh '\(script)'", in: tmux) { counts($0) == [1, 1, 1] })
+            #expect(try await tmux.type("clear; sh '\(script)'") { counts($0) == [1, 1, 1] })
             try program.home.write("", to: "go")
-            #expect(try await shows(tmux) { $0.last == "ready>" && counts($0) == [0, 0, 0] })
+            #expect(try await tmux.shows { $0.last == "ready>" && counts($0) == [0, 0, 0] })
             try program.home.write("", to: "end")
         }
     }
@@ -155,25 +113,25 @@ import TestSupport
     @Test func `A shell with job control works, also when it is suspended`() async throws {
         try await inTerminal { tmux in
             try await exec("bash --norc --noprofile --noediting -i", in: tmux)
-            #expect(try await shows(tmux) { $0.first == "ready>" })
-            #expect(try await type("sh -c 'echo begun; exec sleep 1000'", in: tmux) { $0.contains("begun") })
-            #expect(try await press("C-z", in: tmux) { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
+            #expect(try await tmux.shows { $0.first == "ready>" })
+            #expect(try await tmux.type("sh -c 'echo begun; exec sleep 1000'") { $0.contains("begun") })
+            #expect(try await tmux.press("C-z") { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
             try await tmux.type("jobs -l | grep -c sleep; fg")
-            #expect(try await shows(tmux) { $0.contains("1") && $0.contains { $0.hasPrefix("sh -c") } })
+            #expect(try await tmux.shows { $0.contains("1") && $0.contains { $0.hasPrefix("sh -c") } })
             // `fg` prints the job before it continues it: a key that comes earlier is for the shell.
             let isEnded = try await eventually {
-                try await tmux.command("send-keys", "C-c")
-                return try await lines(tmux).last == "ready>"
+                try await tmux.press("C-c")
+                return try await tmux.lines.last == "ready>"
             }
             #expect(isEnded)
             // Otherwise, what is shown next may be the end of the first job.
-            #expect(try await type("clear", in: tmux) { $0 == ["ready>"] })
+            #expect(try await tmux.type("clear") { $0 == ["ready>"] })
             try await tmux.type("suspend")
-            #expect(try await shows(tmux) { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
+            #expect(try await tmux.shows { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
             // Each shell sets the terminal's modes when it takes over, and may drop what is typed before.
-            #expect(try await type("fg", in: tmux) { $0.contains("ready> fg") && $0.last == "ready>" })
-            #expect(try await type("exit 7", in: tmux) { $0.contains("exit") && $0.last == "ready>" })
-            #expect(try await type("echo status $?", in: tmux) { $0.contains("status 7") })
+            #expect(try await tmux.type("fg") { $0.contains("ready> fg") && $0.last == "ready>" })
+            #expect(try await tmux.type("exit 7") { $0.contains("exit") && $0.last == "ready>" })
+            #expect(try await tmux.type("echo status $?") { $0.contains("status 7") })
         }
     }
 
@@ -181,13 +139,13 @@ import TestSupport
         try await inTerminal { tmux in
             let shell = "'\(program.path)' exec -- bash --norc --noprofile --noediting -i"
             let path = try program.home.write("\(shell)\necho continued\n", to: "script")
-            #expect(try await type("clear; sh \(path)", in: tmux) { $0.first == "ready>" })
-            #expect(try await type("sh -c 'echo started; exec sleep 1000'", in: tmux) { $0.contains("started") })
+            #expect(try await tmux.type("clear; sh \(path)") { $0.first == "ready>" })
+            #expect(try await tmux.type("sh -c 'echo started; exec sleep 1000'") { $0.contains("started") })
             let job = program.home.appending("job")
-            try await tmux.command("send-keys", "C-c")
+            try await tmux.press("C-c")
             try await tmux.type("echo interrupted >\(job)")
             #expect(await eventually { (try? program.home.read("job")) == "interrupted\n" })
-            #expect(try await type("exit", in: tmux) { $0.contains("continued") && $0.last == "ready>" })
+            #expect(try await tmux.type("exit") { $0.contains("continued") && $0.last == "ready>" })
         }
     }
 
@@ -217,10 +175,10 @@ import TestSupport
             try await tmux.type("stty -ixon")
             try await program.sameResults { prefix in
                 try await tmux.type("clear; \(prefix)sh \(script) \(redirection); echo \"status $?\"")
-                #expect(try await shows(tmux) { $0.contains { $0.hasPrefix("status ") } && $0.last == "ready>" })
+                #expect(try await tmux.shows { $0.contains { $0.hasPrefix("status ") } && $0.last == "ready>" })
                 let files = [try program.home.read("script.found"), (try? program.home.read("out")) ?? ""]
                 #expect(files[0].contains("foreground"))
-                return try await lines(tmux).sorted() + files
+                return try await tmux.lines.sorted() + files
             }
         }
     }

@@ -140,7 +140,6 @@ import TestSupport
         "while kill -0 \(process) 2>/dev/null; do sleep 0.01; done; wait \(process)"
     }
 
-    /// Waits in a shell until a job of it is stopped.
     private static func stopped(_ job: String) -> String {
         "until jobs -s | grep -q \(job); do sleep 0.01; jobs >/dev/null; done"
     }
@@ -374,61 +373,46 @@ import TestSupport
         return try #require(Int32(program.home.read(file).dropLast()))
     }
 
-    @Test(.needs("python3", package: "python3"), arguments: ["command", "program", "group"])
-    func `In the foreground, no SIGCONT is lost that follows a stop immediately`(stopped: String) async throws {
+    @Test(.needs("python3", package: "python3"), arguments: ["command", "program", "group", "terminal"])
+    func `In the foreground, no SIGCONT is lost that follows a stop immediately, or while it is prepared`(
+        stopped: String
+    ) async throws {
         let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let terminal = try PseudoTerminal()
+        // Restoring the title on a stopped terminal takes the 200 ms of the time limit.
+        let isSlow = stopped == "terminal"
+        let log = program.home.appending("log")
+        if isSlow {
+            try program.configure("startDelay: 0\nbackends: [terminalTitle, logFile]\nlogFile: {path: \(log)}\n")
+        }
         let process = try foreground(["sh", script, program.home.appending("pid")], on: terminal)
         let (own, child) = (try await processID(in: "program"), try await processID(in: "pid"))
-        func isRunning(_ process: Int32) -> Bool { state(process) != "T" }
+        let target = ["group", "terminal"].contains(stopped) ? -own : own
+        func areRunning() -> Bool { state(child) != "T" && state(own) != "T" }
+        if isSlow { #expect(await eventually { (try? program.home.read("log"))?.contains("shown") == true }) }
         var lost = 0
-        for number in 0..<200 {
-            if stopped == "command" { kill(child, SIGSTOP) } else { kill(stopped == "group" ? -own : own, SIGTSTP) }
+        for number in 0..<(isSlow ? 4 : 200) {
+            if isSlow { terminal.stopOutput() }
+            if stopped == "command" { kill(child, SIGSTOP) } else { kill(target, SIGTSTP) }
             // At different points of what the program does then.
+            if isSlow { try await Task.sleep(for: .milliseconds(10 + number * 45)) }
             for _ in 0..<number * 25 { _ = getppid() }
-            kill(stopped == "group" ? -own : own, SIGCONT)
+            kill(target, SIGCONT)
             // A stop that takes effect late, too.
             for _ in 0..<5 {
                 // The program sends itself a stop signal, which discards a SIGCONT that another processor sends at the
                 // same time.
-                if await !eventually(within: .seconds(20), { isRunning(child) && isRunning(own) }) {
+                if await !eventually(within: .seconds(20), areRunning) {
                     lost += 1
-                    kill(stopped == "group" ? -own : own, SIGCONT)
-                    try #require(await eventually { isRunning(child) && isRunning(own) }, "\(number)")
+                    kill(target, SIGCONT)
+                    try #require(await eventually(areRunning), "\(number)")
                 }
                 await Task.yield()
             }
+            if isSlow { terminal.startOutput() }
         }
         #expect(lost <= 2)
         kill(own, SIGTERM)
-        #expect(await eventually { !process.isRunning })
-    }
-
-    @Test(.needs("ps", package: "procps"))
-    func `A command that is continued while the program prepares to stop keeps running`() async throws {
-        let terminal = try PseudoTerminal()
-        let log = program.home.appending("log")
-        // Restoring the title on a stopped terminal takes the 200 ms of the time limit.
-        try program.configure("startDelay: 0\nbackends: [terminalTitle, logFile]\nlogFile: {path: \(log)}\n")
-        let process = try foreground(["sleep", "1000"], on: terminal)
-        #expect(await eventually { (try? program.home.read("log"))?.contains("shown") == true })
-        func processes() async throws -> [String] {
-            let options = ["-t", String(terminal.path.dropFirst(5)), "-o", "pid=,stat=,comm="]
-            return try await Command.run("ps", options).output.split(separator: "\n").map(String.init)
-        }
-        let group = try await processID(in: "program")
-        for pause in [10, 50, 100, 150] {
-            terminal.stopOutput()
-            kill(-group, SIGTSTP)
-            try await Task.sleep(for: .milliseconds(pause))
-            kill(-group, SIGCONT)
-            try await expectEventually {
-                let processes = try await processes().filter { !$0.hasSuffix(" python3") }
-                return processes.count == 2 && processes.allSatisfy { $0.contains(" S") }
-            }
-            terminal.startOutput()
-        }
-        kill(-group, SIGTERM)
         #expect(await eventually { !process.isRunning })
     }
 

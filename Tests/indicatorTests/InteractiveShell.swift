@@ -10,19 +10,9 @@ final class InteractiveShell: Sendable {
     /// The end of the last text that was found in the transcript.
     private let position = Locked(0)
 
-    /// Starts bash, or another shell; returns when it accepts commands.
-    ///
-    /// - Parameters:
-    ///   - shell: the shell and its arguments.
-    ///   - package: the Debian package of the shell.
-    ///   - environment: added to that of the test; an empty value removes the variable.
-    init(
-        _ shell: [String] = InteractiveShell.bash,
-        package: String = "bash",
-        environment: [String: String] = [:]
-    ) async throws {
+    /// Starts bash, or another shell; returns when it accepts commands. An empty variable is removed.
+    init(_ shell: [String] = InteractiveShell.bash, environment: [String: String] = [:]) async throws {
         terminal = try PseudoTerminal()
-        _ = try Command.find(shell[0], package: package)
         // `setsid --ctty` makes a terminal of standard input the controlling one.
         let start = #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" >"$terminal" 2>&1"#
         let variables = environment.merging(["TERM": "xterm", "TMUX": ""]) { own, _ in own }
@@ -35,7 +25,6 @@ final class InteractiveShell: Sendable {
         terminal.hangUp()
     }
 
-    /// What the terminal has shown so far.
     var shown: String { terminal.transcript }
 
     /// Waits until the terminal shows a text after the last one that was found.

@@ -1,7 +1,7 @@
 import TestSupport
 
 /// The code of `indicator shell-init`, and the generated completion, in the real shells.
-@Suite(.needs(.shells)) struct ShellInitTests {
+@Suite(.needs(["zsh": "zsh", "fish": "fish"])) struct ShellInitTests {
     private static let shells = ["bash", "zsh", "fish"]
     private static let loading = " --after 0"
 
@@ -32,7 +32,7 @@ import TestSupport
             "zsh": ["zsh", "--no-rcs", "-i"], "fish": ["fish", "--no-config", "-i"],
         ]
         let (command, environment) = (commandLines[shell] ?? [], variables.merging(more) { $1 })
-        let session = try await program.shell(command, package: shell, environment: environment)
+        let session = try await program.shell(command, environment: environment)
         try await session.done(commands ?? load(shell))
         return session
     }

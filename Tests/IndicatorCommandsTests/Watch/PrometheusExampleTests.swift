@@ -2,7 +2,7 @@
 import TestSupport
 
 /// `Examples/prometheus`: an alert for lost processes, from what `watch --once --json` prints.
-@Suite(.needs(.prometheus)) struct PrometheusExampleTests {
+@Suite(.needs(["promtool": "prometheus", "jq": "jq"])) struct PrometheusExampleTests {
     private let examples = URL(filePath: #filePath).appending(path: "../../../../Examples/prometheus").standardized.path
 
     @Test(.needs(.broker))

@@ -70,31 +70,6 @@ struct HangupSignalTests {
         #expect(helper.daemon.isRunning)
     }
 
-    @Test func `ends the app when its terminal is closed`() async throws {
-        let path = try file()
-        let terminal = try PseudoTerminal()
-        let input = open(terminal.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
-        try #require(input >= 0)
-        // `setsid` of util-linux makes this the controlling terminal of a new session. It would report that a signal
-        // ended the helper, which is expected.
-        let helper = try HelperProcess(
-            [path, "terminal"],
-            wrapper: ["sh", "-c", #"exec setsid --ctty --wait "$@" 2>/dev/null"#, "sh"],
-            standardInput: input
-        )
-        // The signal must go to the helper, not to `setsid`, which waits for it.
-        let line = await helper.says { $0.hasPrefix("pid ") }
-        let identifier = try #require(line.flatMap { pid_t($0.dropFirst(4)) })
-        #expect(await helper.says("ready"))
-        try file(startDelay: 2)
-        kill(identifier, SIGHUP)
-        #expect(await helper.says("delay 2.0 seconds"))
-        #expect(helper.daemon.isRunning)
-        close(input)
-        terminal.hangUp()
-        #expect(await helper.daemon.ends())
-    }
-
     @Test("and changes of the file cost nothing while there are none")
     func idle() async throws {
         let helper = try await app()

@@ -57,6 +57,16 @@ struct ProcessSignalsTests {
         #expect(events == ["shown", "hidden"])
     }
 
+    @Test(arguments: [("logFile, hanging", ""), ("logFile", "busy-pool")])
+    func `do so even while another backend hangs, or the app keeps every thread of Swift's pool busy`(
+        backends: String,
+        mode: String
+    ) async throws {
+        let app = try await start(mode, backends: backends)
+        await end(app, by: SIGTERM)
+        #expect(events == ["shown", "hidden"])
+    }
+
     /// The handler returns, the wait ends with EINTR, `main` runs on, and `check && deploy` deployed.
     @Test("are not forgotten when the app's wait ends by them", arguments: ["usleep", "poll", "exit"])
     func interruption(mode: String) async throws {
@@ -89,20 +99,8 @@ struct ProcessSignalsTests {
         await end(app, by: SIGTERM)
     }
 
-    @Test func `end the process even while a backend hangs, and the others are stopped`() async throws {
-        let app = try await start(backends: "logFile, hanging")
-        await end(app, by: SIGTERM)
-        #expect(events == ["shown", "hidden"])
-    }
-
     @Test func `delay the end by a second at most, the sum of the two limits`() {
         #expect(ProcessSignals.shutdownLimit + TerminalRegistry.restoreLimit <= .seconds(1))
-    }
-
-    @Test func `shut the indicator down even while the app keeps every thread of Swift's pool busy`() async throws {
-        let app = try await start("busy-pool")
-        await end(app, by: SIGTERM)
-        #expect(events == ["shown", "hidden"])
     }
 
     @Test(arguments: ["own", "", "ignore"])
@@ -194,11 +192,16 @@ struct ProcessSignalsTests {
     }
 
     /// Runs the helper in the shell of a real terminal with a title, until the busy title is shown.
-    private func inTerminal(_ body: (Tmux) async throws -> Void) async throws {
-        let configuration = try configuration("terminalTitle, logFile")
+    private func inTerminal(
+        _ words: String = "terminal",
+        backends: String = "terminalTitle, logFile",
+        _ body: (Tmux) async throws -> Void
+    ) async throws {
+        let configuration = try configuration(backends)
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
-            try await tmux.type("\(helper) app \(configuration) terminal; echo status=$?")
+            try await tmux.type("export NO_COLOR=1 LC_ALL=C.UTF-8; unset CI")
+            try await tmux.type("clear; \(helper) app \(configuration) \(words); echo status=$?")
             #expect(try await isBusy(tmux))
             try await body(tmux)
         }
@@ -210,27 +213,18 @@ struct ProcessSignalsTests {
 
     @Test(.needs("tmux", package: "tmux"), arguments: [nil, SIGALRM, SIGUSR1, SIGXCPU, SIGPIPE])
     func `leave no title and no bars: app | head, and kill`(signal: Int32?) async throws {
-        let configuration = try configuration("terminalTitle, terminalProgress")
-        try await Tmux.withServer { tmux in
-            try await tmux.command("select-pane", "-T", "the old title")
-            try await tmux.type("export NO_COLOR=1 LC_ALL=C.UTF-8; unset CI")
-            let reader = " | { while read line && [ ! -e \(folder.path)/end ]; do :; done; }"
-            let words = signal == nil ? "print" + reader : "terminal"
-            try await tmux.type("clear; \(helper) app \(configuration) \(words); echo ended")
-            #expect(try await isBusy(tmux))
-            func hasBar() async throws -> Bool {
-                try await tmux.screen.split(separator: "\n").contains { $0.hasPrefix("Working ") }
-            }
-            #expect(try await eventually { try await hasBar() })
+        let reader = "print | { while read line && [ ! -e \(folder.path)/end ]; do :; done; }"
+        try await inTerminal(signal == nil ? reader : "terminal", backends: "terminalTitle, terminalProgress") { tmux in
+            #expect(try await tmux.shows { $0.contains { $0.hasPrefix("Working ") } })
             if let signal {
-                let line = try await tmux.screen.split(separator: "\n").first { $0.hasPrefix("pid ") }
+                let line = try await tmux.lines.first { $0.hasPrefix("pid ") }
                 kill(try #require(line.flatMap { pid_t($0.dropFirst(4)) }), signal)
             } else {
                 try folder.write("", to: "end")
             }
             #expect(try await hasOldTitle(tmux))
-            #expect(try await eventually { try await tmux.screen.contains("\nended") })
-            #expect(try await !hasBar())
+            #expect(try await tmux.shows { $0.contains { $0.hasPrefix("status=") } })
+            #expect(try await !tmux.lines.contains { $0.hasPrefix("Working ") })
         }
     }
 
@@ -241,16 +235,15 @@ struct ProcessSignalsTests {
     @Test(.needs("tmux", package: "tmux")) func `restore the title: Ctrl-Z, and fg shows it again`() async throws {
         try await inTerminal { tmux in
             for _ in 0..<3 {
-                try await tmux.command("send-keys", "C-z")
+                try await tmux.press("C-z")
                 // 128 plus SIGTSTP's number.
                 #expect(try await eventually { try await tmux.screen.contains("status=148") })
                 #expect(try await hasOldTitle(tmux))
-                try await tmux.command("send-keys", "-l", "clear; fg; echo status=$?")
-                try await tmux.command("send-keys", "Enter")
+                try await tmux.type("clear; fg; echo status=$?")
                 #expect(try await isBusy(tmux))
             }
             #expect(events == ["shown"])
-            try await tmux.command("send-keys", "C-c")
+            try await tmux.press("C-c")
             #expect(try await hasOldTitle(tmux))
             // On a separate line: after Ctrl-C a shell skips the rest of the line.
             try await tmux.type("echo status=$?")
@@ -258,8 +251,16 @@ struct ProcessSignalsTests {
         }
     }
 
-    @Test(.needs("tmux", package: "tmux")) func `shut the indicator down when the terminal is closed`() async throws {
+    @Test(
+        "shut the indicator down when the terminal is closed; SIGHUP before that does not",
+        .needs("tmux", package: "tmux")
+    )
+    func closedTerminal() async throws {
         try await inTerminal { tmux in
+            let line = try await tmux.lines.first { $0.hasPrefix("pid ") }
+            kill(try #require(line.flatMap { pid_t($0.dropFirst(4)) }), SIGHUP)
+            #expect(try await tmux.shows { $0.contains { $0.contains("SIGHUP: ") } })
+            #expect(events == ["shown"])
             try await tmux.command("kill-pane")
             #expect(await eventually { events == ["shown", "hidden"] })
         }

@@ -7,15 +7,6 @@ import TestSupport
 /// Emacs.
 @Suite("Real terminals", .serialized, .timeLimit(.minutes(10)))
 struct RealTerminalTests {
-    /// A terminal, and the end of its own title.
-    struct Terminal: Sendable, CustomTestStringConvertible {
-        var package: String
-        var command: [String]
-        var own: String
-
-        var testDescription: String { command.joined(separator: " ") }
-    }
-
     private let folder: TemporaryDirectory
 
     init() throws {
@@ -42,11 +33,10 @@ struct RealTerminalTests {
         .needs(.bus),
         .needs(.screen),
         arguments: [
-            Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], own: "mine"),
-            Terminal(package: "kitty", command: ["kitty", "-o", "linux_display_server=x11"], own: "sh"),
+            (["xterm", "-u8", "-T", "mine", "-e"], "mine"), (["kitty", "-o", "linux_display_server=x11"], "sh"),
         ]
     )
-    func `show the title, restore it, and raise no notification`(terminal: Terminal) async throws {
+    func `show the title, restore it, and raise no notification`(terminal: [String], own: String) async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         try await onScreen { screen in
@@ -60,7 +50,7 @@ struct RealTerminalTests {
             try await endHelper()
             try await expectEventually("\(shown)") {
                 shown = try await titles(on: screen)
-                return shown.contains { $0.hasSuffix(terminal.own) } && !shown.contains { $0.contains("Working") }
+                return shown.contains { $0.hasSuffix(own) } && !shown.contains { $0.contains("Working") }
             }
         }
         try await monitor.catchUp()
@@ -71,30 +61,27 @@ struct RealTerminalTests {
         .needs(.terminals),
         .needs(.screen),
         arguments: [
-            Terminal(package: "qterminal", command: ["qterminal", "-e"], own: "Shell No. 1"),
-            Terminal(package: "rxvt-unicode", command: ["urxvt", "-T", "mine –", "-e"], own: "mine –"),
-            Terminal(package: "stterm", command: ["st", "-t", "mine", "-e"], own: "mine"),
-            Terminal(package: "screen", command: ["xterm", "-u8", "-T", "mine", "-e", "screen", "-U"], own: "mine"),
+            (["qterminal", "-e"], "Shell No. 1"), (["urxvt", "-T", "mine –", "-e"], "mine –"),
+            (["st", "-t", "mine", "-e"], "mine"), (["xterm", "-u8", "-T", "mine", "-e", "screen", "-U"], "mine"),
         ]
     )
-    func `keep a title that could not be restored`(terminal: Terminal) async throws {
+    func `keep a title that could not be restored`(terminal: [String], own: String) async throws {
         try await onScreen { screen in
             let daemon = try start(terminal, on: screen.display)
             #expect(await eventually { (try? folder.read("output"))?.contains("shown") == true }, "\(daemon.errors)")
             try await endHelper()
             #expect(await eventually { FileManager.default.fileExists(atPath: folder.appending("ended")) })
             // A title that was set would not return. The terminal may show its own one later than it starts programs.
-            try await expectEventually { try await titles(on: screen).contains { $0.hasSuffix(terminal.own) } }
+            try await expectEventually { try await titles(on: screen).contains { $0.hasSuffix(own) } }
         }
     }
 
-    @Test(.needs(.mosh)) func `mosh keeps its title`() async throws {
+    @Test(.needs(["mosh-server": "mosh", "tmux": "tmux"])) func `mosh keeps its title`() async throws {
         try folder.write(
             "printf '\\033]0;own\\007'\n" + (try folder.read("run")).replacing("touch", with: "echo all done; touch"),
             to: "run"
         )
-        let command = Terminal(package: "mosh", command: ["mosh-server", "new", "-i", "127.0.0.1", "--"], own: "own")
-        let server = try start(command, on: "")
+        let server = try start(["mosh-server", "new", "-i", "127.0.0.1", "--"], on: "")
         #expect(await eventually { server.output.contains("MOSH CONNECT") }, "\(server.errors)")
         let found = try #require(server.output.firstMatch(of: /MOSH CONNECT (\d+) (\S+)/))
         try await Tmux.withServer { tmux in
@@ -158,7 +145,6 @@ struct RealTerminalTests {
         await endProcesses()
     }
 
-    /// Runs `body` with a separate X server.
     private func onScreen(body: (Screen) async throws -> Void) async throws {
         let screen = try await Screen(size: "800x600")
         do {
@@ -176,33 +162,28 @@ struct RealTerminalTests {
     /// when its X server ends.
     private func endProcesses() async { #expect(await eventually { folder.killProcesses() == 0 }) }
 
-    private func start(_ terminal: Terminal, on display: String, _ environment: [String: String] = [:]) throws -> Daemon
+    private func start(_ terminal: [String], on display: String, _ environment: [String: String] = [:]) throws -> Daemon
     {
-        var variables = [
+        let variables = [
             "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "XDG_RUNTIME_DIR": folder.path, "HOME": folder.path,
             "LC_ALL": "C.UTF-8", "SCREENDIR": folder.path,
             // With Debian's settings, GNU screen itself sets a title.
             "SYSSCREENRC": "/dev/null",
+            // Of the terminal in which the tests run.
+            "TMUX": "", "STY": "", "TERM": "", "TERM_PROGRAM": "", "VTE_VERSION": "", "KONSOLE_VERSION": "",
+            "WAYLAND_DISPLAY": "",
         ]
-        // Variables of the terminal in which the tests run.
-        for name in ["TMUX", "STY", "TERM", "TERM_PROGRAM", "VTE_VERSION", "KONSOLE_VERSION", "WAYLAND_DISPLAY"] {
-            variables[name] = ""
-        }
         return try Daemon(
-            terminal.command[0],
-            Array(terminal.command.dropFirst()) + ["sh", folder.appending("run")],
-            environment: variables.merging(environment) { $1 },
-            package: terminal.package
+            terminal + ["sh", folder.appending("run")],
+            environment: variables.merging(environment) { $1 }
         )
     }
 
-    /// The titles of all windows.
     private func titles(on screen: Screen) async throws -> [String] {
         try await screen.run("xwininfo", ["-root", "-tree"], package: "x11-utils").matches(of: #/"(.*?)": /#)
             .map { String($0.1) }
     }
 
-    /// Ends the helper with SIGTERM.
     private func endHelper() async throws {
         var processID: pid_t?
         // Its output may arrive after its title.

@@ -54,20 +54,10 @@ struct TerminalProgressProcessTests {
             // Without Swift's crash handler, which waits 30 s for a key.
             let variables = "LC_ALL=C.UTF-8 NO_COLOR=1 SWIFT_BACKTRACE=enable=no"
             try await tmux.type("export \(variables); unset CI; PS1='ready> '; clear")
-            try #require(await eventually { try await screen(tmux) == ["ready>"] })
+            try #require(await eventually { try await tmux.lines == ["ready>"] })
             try await tmux.type("clear; \(helper) \(arguments.joined(separator: " "))\(suffix)")
             try await body(tmux)
         }
-    }
-
-    /// The lines of the screen without those that are empty; or those of the history, too, with wrapped lines as one.
-    private func screen(_ tmux: Tmux, history: Bool = false) async throws -> [String] {
-        let text = try await history ? tmux.command("capture-pane", "-p", "-J", "-S", "-") : tmux.screen
-        return text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
-    }
-
-    private func shows(_ tmux: Tmux, _ condition: ([String]) -> Bool) async throws -> Bool {
-        try await eventually { try await condition(screen(tmux)) }
     }
 
     /// Waits until these are the lines of the screen, or of the history, too: each is the text, or begins with it if it
@@ -81,7 +71,7 @@ struct TerminalProgressProcessTests {
         let texts = expected.filter { $0 != "…" }
         var lines: [String] = []
         let isShown = try await eventually {
-            lines = try await screen(tmux, history: history)
+            lines = try await history ? tmux.history : tmux.lines
             if texts.count < expected.count { lines = lines.suffix(texts.count) }
             return lines.count == texts.count
                 && zip(lines, texts).allSatisfy { line, text in
@@ -102,28 +92,28 @@ struct TerminalProgressProcessTests {
                     && lines[0].contains(columns < 30 ? "50%" : "━") && lines[1].contains("日本語")
                     && lines[3].contains("4") && lines[4] == "and 1 more"
             }
-            #expect(try await shows(tmux) { isWhole($0[...], columns: columns) })
+            #expect(try await tmux.shows { isWhole($0[...], columns: columns) })
             for width in [60, 100, columns] {
                 try await tmux.command("resize-window", "-x", "\(width)", "-y", "12")
                 // A window that grows may show earlier lines again.
-                #expect(try await shows(tmux) { isWhole($0.suffix(5), columns: width) })
+                #expect(try await tmux.shows { isWhole($0.suffix(5), columns: width) })
             }
             try await tell("shutdown")
-            #expect(try await shows(tmux) { $0.last != "and 1 more" })
+            #expect(try await tmux.shows { $0.last != "and 1 more" })
         }
     }
 
     @Test func `keeps its own messages above the lines`() async throws {
         try await inTerminal { tmux in
             try await tell("begin one", "bytes one 20000000 40000000")
-            #expect(try await shows(tmux) { $0.count == 1 && $0[0].hasPrefix("one ") && $0[0].contains("━") })
+            #expect(try await tmux.shows { $0.count == 1 && $0[0].hasPrefix("one ") && $0[0].contains("━") })
             try folder.write("startDelai: 0\nbackends: [terminalProgress]\n", to: "config.yaml")
             func isWhole(_ lines: [String]) -> Bool {
                 lines.count > 2 && lines.last?.hasPrefix("one ") == true
                     && lines.contains { $0.hasSuffix("the previous one remains in effect:") }
                     && lines.dropLast().allSatisfy { !$0.contains("━") }
             }
-            #expect(try await shows(tmux, isWhole))
+            #expect(try await tmux.shows(isWhole))
             try await tell("shutdown")
         }
     }
@@ -132,7 +122,7 @@ struct TerminalProgressProcessTests {
         try await inTerminal { tmux in
             try await tell("begin one", "begin two", "log logged 日本", "print printed", "raw foreign")
             try await expect(tmux, ["", "printed", "foreign", "one ", "two "])
-            #expect(try await screen(tmux)[0].hasSuffix("logged 日本"))
+            #expect(try await tmux.lines[0].hasSuffix("logged 日本"))
             // Up to the right margin, and wider.
             let full = String(repeating: "日", count: 30) + String(repeating: "x", count: 20)
             try await tell("piece \(full)")
@@ -158,11 +148,11 @@ struct TerminalProgressProcessTests {
                 try await tell("\(number.isMultiple(of: 2) ? "child" : "plain") \(line)")
                 expected.append(line)
                 // What a child process has written may appear shortly after its end.
-                #expect(try await eventually { try await screen(tmux, history: true).contains(line) })
+                #expect(try await eventually { try await tmux.history.contains(line) })
             }
             // It was kept back until the process ended, and was part of the next child's first line.
             try await tell("piece-child unfinished")
-            #expect(try await eventually { try await screen(tmux, history: true).contains("unfinished") })
+            #expect(try await eventually { try await tmux.history.contains("unfinished") })
             try await tell("plain ")
             expected.append("unfinished")
             try await expect(tmux, expected + ["one ", "two "], history: true)
@@ -183,7 +173,7 @@ struct TerminalProgressProcessTests {
                 try await expectEventually {
                     try await tmux.command("send-keys", "-R")
                     try await Task.sleep(for: .milliseconds(500))
-                    return try await !screen(tmux).contains { $0.hasPrefix("one ") }
+                    return try await !tmux.lines.contains { $0.hasPrefix("one ") }
                 }
                 _ = try await Command.run("stty", ["-F", path, "sane"])
                 try await expect(tmux, ["…", "one "])
@@ -212,7 +202,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test(.needs(.alacritty), .needs(.screen))
+    @Test(.needs(["alacritty": "alacritty", "xclip": "xclip"]), .needs(.screen))
     func `leaves nothing in Alacritty while the window changes its size quickly`() async throws {
         let screen = try await Screen(size: "1280x1024")
         try folder.write(
@@ -276,21 +266,21 @@ struct TerminalProgressProcessTests {
             try await tell("begin one", "begin two", "print printed")
             try await expect(tmux, ["printed", "one ", "two "])
             switch how {
-            case "C-c", "C-\\": try await tmux.command("send-keys", how)
+            case "C-c", "C-\\": try await tmux.press(how)
             case "exit", "return": try send(how)
-            case "shutdown": try await tell("shutdown", "end one"); try await tmux.command("send-keys", "C-c")
+            case "shutdown": try await tell("shutdown", "end one"); try await tmux.press("C-c")
             default:
                 _ = try await Command.run("kill", ["-\(how)", folder.read("pid").trimmingCharacters(in: .newlines)])
             }
-            #expect(try await shows(tmux) { $0.contains { $0.hasPrefix("ready>") } })
+            #expect(try await tmux.shows { $0.contains { $0.hasPrefix("ready>") } })
             #expect(try await tmux.command("display-message", "-p", "#{cursor_flag},#{cursor_x}") == "1,7")
             if ["ABRT", "PIPE", "ALRM", "SEGV", "KILL"].contains(how) {
                 // No handler runs: lines may remain below the cursor, whose own line is clean. The shell continues
                 // there, with the name of the signal or its prompt.
-                let lines = try await screen(tmux)
+                let lines = try await tmux.lines
                 #expect(lines[0] == "printed" && !lines[1].contains("one") && !lines[1].contains("two"), "\(lines)")
             } else {
-                #expect(try await shows(tmux) { $0.first == "printed" && $0.last == "ready>" })
+                #expect(try await tmux.shows { $0.first == "printed" && $0.last == "ready>" })
             }
         }
     }
@@ -300,12 +290,12 @@ struct TerminalProgressProcessTests {
             try await tell("begin one")
             try await expect(tmux, ["…", "one "])
             for _ in 0..<2 {
-                try await tmux.command("send-keys", "C-z")
+                try await tmux.press("C-z")
                 try await expect(tmux, ["…", "ready>"])
                 try await tmux.type("clear; bg")
                 try await tell("raw from the background")
                 #expect(
-                    try await shows(tmux) {
+                    try await tmux.shows {
                         $0.contains { $0.hasSuffix("from the background") } && !$0.contains { $0.hasPrefix("one ") }
                     }
                 )
