@@ -1,6 +1,8 @@
 /// A service manager's socket.
 package final class ServiceManager: Sendable {
     package let descriptor: Int32
+    private let name: sockaddr_un
+    private let length: socklen_t
 
     package init(address: String) throws {
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -9,11 +11,13 @@ package final class ServiceManager: Sendable {
         var bytes = Array(address.utf8)
         if bytes.first == UInt8(ascii: "@") { bytes[0] = 0 }
         withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: bytes) }
-        let length = socklen_t(2 + bytes.count + (bytes[0] == 0 ? 0 : 1))
-        let status = withUnsafePointer(to: name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, length) }
-        }
-        guard status == 0 else { throw CocoaError(.fileWriteUnknown) }
+        self.name = name
+        length = socklen_t(2 + bytes.count + (bytes[0] == 0 ? 0 : 1))
+        guard withName({ bind(descriptor, $0, length) }) == 0 else { throw CocoaError(.fileWriteUnknown) }
+    }
+
+    private func withName(_ body: (UnsafePointer<sockaddr>) -> CInt) -> CInt {
+        withUnsafePointer(to: name) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1, body) }
     }
 
     deinit { close(descriptor) }
@@ -36,14 +40,7 @@ package final class ServiceManager: Sendable {
     package func fill() {
         let sender = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(sender) }
-        var name = sockaddr_un()
-        var length = socklen_t(MemoryLayout.size(ofValue: name))
-        withUnsafeMutablePointer(to: &name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                getsockname(descriptor, pointer, &length)
-                connect(sender, pointer, length)
-            }
-        }
+        _ = withName { connect(sender, $0, length) }
         while send(sender, "X=1", 3, Int32(MSG_DONTWAIT)) > 0 {}
     }
 }

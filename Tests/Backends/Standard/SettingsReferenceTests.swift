@@ -41,15 +41,6 @@ struct SettingsReferenceTests {
         #expect(unset.isEmpty, "not in the reference")
     }
 
-    @Test func `declares each setting in one place: summary, default or example, and valid values`() throws {
-        let topLevel = IndicatorConfiguration.topLevel(in: .standard)
-        let declared = topLevel + BackendRegistry.standard.kinds.flatMap(\.settings)
-        #expect(declared.count > 10)
-        for setting in declared {
-            #expect(!setting.summary.isEmpty && (setting.example ?? setting.standard) != nil, "\(setting.name)")
-        }
-    }
-
     @Test func `names every placeholder of the title`() throws {
         let format = try #require(BackendKind.terminalTitle.settings.first { $0.name == "format" })
         for placeholder in SnapshotFormat.Placeholder.allCases {

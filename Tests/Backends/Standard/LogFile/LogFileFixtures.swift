@@ -39,14 +39,12 @@ extension IndicatorSnapshot {
 }
 
 extension BackendDriver<LogFileBackend> {
-    /// A backend of the app "my-app".
     static func log(_ path: String?, maxSize: Int = 0, keep: Int = 3, logger: Logger? = nil) -> Self {
         let settings = LogFileBackend.Settings(path: path, format: .json, maxSize: maxSize, keep: keep)
         let logger = logger ?? Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         return Self(LogFileBackend(applicationName: "my-app", settings: settings, logger: logger))
     }
 
-    /// Starts the backend, updates it with each snapshot, and stops it.
     func write(_ snapshots: IndicatorSnapshot...) async throws {
         try await start()
         for snapshot in snapshots { try await update(snapshot) }

@@ -17,7 +17,6 @@ import TestSupport
         try decodeLog(folder.read(name)).map(\.label)
     }
 
-    /// Shows the labels, one after the other.
     private func write(_ labels: String..., to backend: BackendDriver<LogFileBackend>) async throws {
         for label in labels { try await backend.update(.shown(label)) }
     }
@@ -84,7 +83,7 @@ import TestSupport
         let probe = try Command.built("test-probe")
         for user in [4712, 4713, 4712] {
             let options = ["lines=3", "maxSize=10", "keep=1", "user=\(user)", "group=4711"]
-            let result = try await Command.run(probe, ["log", "write", path] + options)
+            let result = try await Command.run(probe, ["log", path] + options)
             #expect(result.status == 0 && result.error == "", "\(result.error)")
             var status = stat()
             #expect(stat(path, &status) == 0 && status.st_gid == 4711 && status.st_mode & 0o7777 == 0o664)
@@ -93,7 +92,7 @@ import TestSupport
 
     @Test(.needs("strace", package: "strace")) func `A file system without locks is reported once`() async throws {
         let options = ["-f", "-o", "/dev/null", "-e", "inject=flock:error=ENOLCK"]
-        let write = ["log", "write", folder.appending("x.log"), "lines=3", "maxSize=10"]
+        let write = ["log", folder.appending("x.log"), "lines=3", "maxSize=10"]
         let result = try await Command.run("strace", options + [Command.built("test-probe")] + write)
         #expect(result.status == 0)
         #expect(result.error.components(separatedBy: "cannot lock it, so it is not rotated: No locks").count == 2)
@@ -158,8 +157,8 @@ import TestSupport
         let path = folder.appending("x.log")
         let lines = 1500
         let options = ["lines=\(lines)", "maxSize=10000", "keep=1000", "meetAt=\(meeting.path)"]
-        async let first = Command.run(helper, ["log", "write", path, "prefix=a"] + options)
-        async let second = Command.run(helper, ["log", "write", path, "prefix=b"] + options)
+        async let first = Command.run(helper, ["log", path, "prefix=a"] + options)
+        async let second = Command.run(helper, ["log", path, "prefix=b"] + options)
         for result in try await [first, second] { #expect(result.status == 0, "\(result.error)") }
 
         // From the oldest to the latest.

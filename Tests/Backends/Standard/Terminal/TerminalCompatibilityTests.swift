@@ -15,7 +15,6 @@ import TestSupport
         folder = try TemporaryDirectory()
         path = folder.appending("terminal")
         let terminal = try PseudoTerminal()
-        terminal.setSize(columns: 80, rows: 24)
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: terminal.path)
         self.terminal = Locked(terminal)
     }
@@ -29,7 +28,6 @@ import TestSupport
 
     private func open() throws {
         let new = try PseudoTerminal()
-        new.setSize(columns: 80, rows: 24)
         terminal.withLock { $0 = new }
         title.withLock { $0 = TitleEmulator() }
         screen.withLock { $0 = ScreenEmulator(columns: 80, rows: 24) }

@@ -24,7 +24,6 @@ struct LiveLinesTests {
         String(decoding: live.render(), as: UTF8.self)
     }
 
-    /// Changes the lines, and draws them.
     private func draw(_ live: inout LiveLines, _ screen: inout ScreenEmulator, _ change: (inout LiveLines) -> Void) {
         change(&live)
         screen.receive(take(&live))

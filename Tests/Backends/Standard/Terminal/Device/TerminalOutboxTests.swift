@@ -7,7 +7,6 @@ import TestSupport
 struct TerminalOutboxTests {
     private final class Claimant: Sendable {}
 
-    /// Lets the terminal accept some bytes.
     private func take(_ count: Int = .max, from outbox: inout TerminalOutbox) -> String {
         var taken: [UInt8] = []
         _ = outbox.flush { bytes in

@@ -28,13 +28,6 @@ func titleSequences(_ words: Substring) -> String {
     /// `status`, of which `done` may stay. After `=` is what is written: `[Work]` is a title, `{…}` a progress, and
     /// `<…>` a status.
     private static let claims: Table = """
-        The title is saved, set and restored
-          a hides = | a Work = save [Work] | a Work = | a More = [More] | a hides = restore | a hides =
-        Progress is shown and cleared
-          a Work busy = save [Work] {3} | a Work 50 = {1;50} | a Work 50.1 = | a Work 50.1 again = {1;50}
-          a hides = {0} restore
-        A failure and a request for attention are shown
-          a Work failed = save [Work] {2} | a Work attention 50 = {4;50} | a Work failed 50 = {2;50}
         A title that was never written is skipped
           a Work busy | a hides =
         The latest claim is shown, and then the earlier one
@@ -43,8 +36,6 @@ func titleSequences(_ words: Substring) -> String {
           a A | b B = save [B] | all close = restore | a A = | a hides =
         A title is emptied in a terminal that may not restore it
           emptied | a A = save [A] | a hides = [] restore
-        A title is emptied in GNU Screen
-          ascii | a A = save [A] | a hides = [] restore
         A title that was left alone is not emptied
           emptied | a - busy = {3} | a hides = {0}
         A suspended terminal is restored, and shown again
@@ -66,7 +57,6 @@ func titleSequences(_ words: Substring) -> String {
             let claimant = ObjectIdentifier(words[0] == "a" ? first : second)
             switch words.last {
             case "emptied": ledger = TitleState(style: .emptied)
-            case "ascii": ledger = TitleState(style: .ascii)
             case "close": ledger.close()
             case "suspend": ledger.isSuspended = true
             case "resume": ledger.isSuspended = false

@@ -60,17 +60,15 @@ import TestSupport
         #expect(!expected.contains("i=") || first.prefix { $0 != ":" } != second.prefix { $0 != ":" })
     }
 
-    @Test(arguments: [
-        (WhenDone.always, ActivityOutcome.succeeded, 12, true), (.always, .unspecified, 12, true),
-        (.always, .failed(""), 12, true), (.always, .cancelled, 12, false), (.always, .succeeded, 9, false),
-        (.failures, .failed(""), 12, true), (.failures, .succeeded, 12, false), (.never, .failed(""), 12, false),
-    ])
-    func `Only long and selected outcomes are notified`(
-        whenDone: WhenDone,
-        outcome: ActivityOutcome,
-        seconds: Int,
-        isSent: Bool
-    ) async throws {
+    @Test(
+        "Only long and selected outcomes are notified",
+        arguments: [
+            (WhenDone.always, ActivityOutcome.succeeded, 12, true), (.always, .unspecified, 12, true),
+            (.always, .failed(""), 12, true), (.always, .cancelled, 12, false), (.always, .succeeded, 9, false),
+            (.failures, .failed(""), 12, true), (.failures, .succeeded, 12, false), (.never, .failed(""), 12, false),
+        ]
+    )
+    func selection(whenDone: WhenDone, outcome: ActivityOutcome, seconds: Int, isSent: Bool) async throws {
         let settings = TerminalNotificationSettings(whenDone: whenDone)
         let output = try await written(activity("A", outcome, seconds: seconds), settings: settings)
         #expect(output.isEmpty == !isSent)
@@ -79,18 +77,15 @@ import TestSupport
     @Test func `Several are one notification, and those of the next seconds another one`() async throws {
         let driver = BackendDriver(makeBackend(TerminalNotificationSettings(), ["TERM": "foot"]))
         let first = [activity("A", .succeeded), activity("B", .failed("no"), seconds: 200), activity("C", .succeeded)]
-        let start = SuspendingClock.now
         try await driver.update(IndicatorUpdate(IndicatorSnapshot(), finished: first))
         #expect(output() == "\u{1B}]777;notify;B;Failed after 3 min 20 s: no; 2 more have ended\u{1B}\\")
         for _ in 0..<60 {
             try await driver.update(IndicatorUpdate(IndicatorSnapshot(), finished: [activity("D", .succeeded)]))
         }
         await driver.stop()
-        let others = output().matches(of: /D;Done after 12 s(?:; ([0-9]+) more)?/).map { Int($0.1 ?? "0") ?? 0 }
-        let counts = others.map { $0 + 1 }
-        #expect(counts.reduce(0, +) == 60)
-        // One, but on a machine that needs more than five seconds for this.
-        #expect(counts.count <= 1 + Int((SuspendingClock.now - start) / .seconds(5)), "\(counts)")
+        let others = output().matches(of: /D;Done after 12 s(?:; ([0-9]+) more)?/).map { 1 + (Int($0.1 ?? "0") ?? 0) }
+        // One, or a few on a busy machine, which needs more than five seconds for this.
+        #expect(others.reduce(0, +) == 60 && others.count < 30, "\(others)")
     }
 
     @Test func `An activity that was never shown is notified`() async throws {
