@@ -10,6 +10,10 @@ import TestSupport
         try Daemon([Command.built("indicator"), "watch", "--mqtt", broker.url] + options)
     }
 
+    private func run(_ broker: MosquittoBroker, _ options: String...) async throws -> Command.Result {
+        try await Command.run(Command.built("indicator"), ["watch", "--mqtt", broker.url] + options)
+    }
+
     private static let state = #"{"state":"active","epoch":1,"seq":1,"label":"Copying"}"#
     private static let lost = #"{"state":"lost","epoch":1}"#
 
@@ -43,7 +47,7 @@ import TestSupport
 
         let ghosts = try self.watch(broker)
         #expect(await eventually { ghosts.output.hasSuffix(" lost: shown, 1 activity, 'Copying'\n") })
-        let forget = try await Command.run(Command.built("indicator"), ["watch", "--mqtt", broker.url, "--forget"])
+        let forget = try await run(broker, "--forget")
         #expect(forget.status == 0 && forget.output.hasSuffix(" forgotten\n"), "\(forget)")
         #expect(await eventually { ghosts.output.hasSuffix(" vanished\n") })
         #expect(try await broker.retained().isEmpty)
@@ -102,29 +106,20 @@ import TestSupport
             "--key-file", certificates.path("client.key"),
         ]
         let program = try Command.built("indicator")
-        for (password, isRight) in [("hush", true), ("hush-hush", false)] {
-            let file = try folder.write(password + "\n", to: "password")
-            let sources = [
-                (options, ["INDICATOR_MQTT_PASSWORD": password]), (options + ["--password-file", file], [:]),
-                // The file comes first.
-                (options + ["--password-file", file], ["INDICATOR_MQTT_PASSWORD": "other"]),
-            ]
-            for (options, environment) in sources {
-                let watch = try Daemon(program, options, environment: environment)
-                if isRight {
-                    #expect(await eventually { watch.output == "h/backup/i appeared: hidden, 'Copying'\n" })
-                    let arguments = try String(contentsOfFile: "/proc/\(watch.processID)/cmdline", encoding: .utf8)
-                    #expect(!arguments.contains("hush"))
-                } else {
-                    #expect(await watch.ends() && watch.status == 1 && watch.output.isEmpty)
-                    #expect(watch.errors.contains("rejected the connection: Not authorized"))
-                }
-                #expect(!watch.errors.contains("hush"))
-                await watch.end(SIGINT)
-            }
+        let file = try folder.write("hush\n", to: "password")
+        let withFile = options + ["--password-file", file]
+        // The file comes first.
+        for (options, password) in [(options, "hush"), (withFile, ""), (withFile, "other")] {
+            let watch = try Daemon(program, options, environment: ["INDICATOR_MQTT_PASSWORD": password])
+            #expect(await eventually { watch.output == "h/backup/i appeared: hidden, 'Copying'\n" }, "\(watch.errors)")
+            #expect(try !String(contentsOfFile: "/proc/\(watch.processID)/cmdline", encoding: .utf8).contains("hush"))
+            await watch.end(SIGINT)
         }
-        let wrong = options.map { $0.replacing("ca.pem", with: "other.pem") }
-        let other = try Daemon(program, wrong, environment: ["INDICATOR_MQTT_PASSWORD": "hush"])
+        let wrong = try Daemon(program, options, environment: ["INDICATOR_MQTT_PASSWORD": "hush-hush"])
+        #expect(await wrong.ends() && wrong.status == 1 && wrong.output.isEmpty)
+        #expect(wrong.errors.contains("rejected the connection: Not authorized") && !wrong.errors.contains("hush"))
+        let otherOptions = options.map { $0.replacing("ca.pem", with: "other.pem") }
+        let other = try Daemon(program, otherOptions, environment: ["INDICATOR_MQTT_PASSWORD": "hush"])
         #expect(await other.ends() && other.status == 1)
         #expect(other.errors.hasPrefix("indicator: error: TLS failed: "), "\(other.errors)")
     }
@@ -168,9 +163,8 @@ import TestSupport
         // That states are missing is usually noticed at the beginning: not if the broker pauses at the wrong moment. No
         // command waits for the answer to the subscription that mosquitto drops.
         try await broker.publish("indicator/1/0/a/i/lost", "-r", "-m", Self.lost)
-        let program = try Command.built("indicator")
         try await expectEventually {
-            let forget = try await Command.run(program, ["watch", "--mqtt", broker.url, "--forget"])
+            let forget = try await run(broker, "--forget")
             return forget.status == 0 && forget.error.contains("did not send all states")
         }
     }
@@ -319,7 +313,6 @@ import TestSupport
         right.write("quit")
     }
 
-    /// What is read of a line of `--json`.
     private struct Line: Decodable {
         var event: String
         var host: String
@@ -392,32 +385,30 @@ import TestSupport
             try await broker.publish("indicator/1/\(topic)", "-r", "-m", state)
         }
         try await broker.publish("indicator/1/web-2/backup/j/lost", "-r", "-m", Self.lost)
-        func once(_ options: String...) async throws -> String {
-            let options = ["watch", "--mqtt", broker.url, "--once"] + options
-            let result = try await Command.run(try Command.built("indicator"), options)
-            #expect(result.status == 0 && result.error == "")
-            return result.output
-        }
-        #expect(
-            try await once("--host", "web-*") == """
-                HOST   APP     INSTANCE  STATE  COUNT  DONE  LABEL
-                web-1  backup  i         shown  2      40%   Copying
-                web-2  backup  j         lost   2      40%   Copying
-                1 shown, 0 hidden, 1 lost; 2 in progress, 0 failed
+        let table = """
+            HOST   APP     INSTANCE  STATE  COUNT  DONE  LABEL
+            web-1  backup  i         shown  2      40%   Copying
+            web-2  backup  j         lost   2      40%   Copying
+            1 shown, 0 hidden, 1 lost; 2 in progress, 0 failed
 
-                """
-        )
-        #expect(
-            try await once("--json", "--host", "web-[2-9]")
-                == #"{"app":"backup","count":2,"event":"lost","host":"web-2","instance":"j","label":"Copying","#
-                + #""name":"web-2/backup/j","progress":0.4,"state":"active","visible":true}"# + "\n"
-        )
-        #expect(try await once("--format", "text", "--app", "backup") == "web-1/backup: Copying 40% (2)\n")
+            """
+        let json = """
+            {"app":"backup","count":2,"event":"lost","host":"web-2","instance":"j","label":"Copying",\
+            "name":"web-2/backup/j","progress":0.4,"state":"active","visible":true}
+
+            """
+        for (result, output) in [
+            (try await run(broker, "--once", "--host", "web-*"), table),
+            (try await run(broker, "--once", "--json", "--host", "web-[2-9]"), json),
+            (try await run(broker, "--once", "--format", "text", "--app", "backup"), "web-1/backup: Copying 40% (2)\n"),
+        ] {
+            #expect(result.status == 0 && result.output == output && result.error == "")
+        }
     }
 
     @Test func `An unreachable broker is an error`() async throws {
         let broker = try await MosquittoBroker(isRunning: false)
-        let result = try await Command.run(try Command.built("indicator"), ["watch", "--mqtt", broker.url])
+        let result = try await run(broker)
         #expect(result.status == 1)
         #expect(result.error.hasPrefix("indicator: error: the broker at \(broker.url) cannot be reached"))
     }

@@ -63,19 +63,20 @@ import TestSupport
         #expect(result.status == (message.contains("error: ") ? 64 : 0))
     }
 
-    @Test func `A trace in seconds has its changes in seconds`() async throws {
-        let trace = """
-            {"time": 0.25, "event": "start"}
-            {"time": 3, "event": "stop"}
-            """
-        let result = try await TestedProgram("indicator-demo").run("replay", "-", "--json", input: trace)
-        #expect(result.output == "{\"time\": 1.25, \"visible\": true}\n{\"time\": 3.2, \"visible\": false}\n")
-    }
-
-    @Test func `Options override the delays of an object`() async throws {
-        let trace = "\(WorkedExample.folder)/one-long-request.json"
-        let result = try await TestedProgram("indicator-demo").run("replay", trace, "--json", "--start-delay", "0.0005")
-        #expect(result.output.hasPrefix(#"{"t_ms": 0.5, "visible": true}"#))
+    @Test(arguments: [
+        (#"{"time": 0.25, "event": "start"}"#, [], #"{"time": 1.25, "visible": true}"#),
+        (
+            #"{"start_delay_ms": 7, "events": [{"t_ms": 0, "event": "start"}]}"#, ["--start-delay", "0.0005"],
+            #"{"t_ms": 0.5, "visible": true}"#
+        ),
+    ])
+    func `Changes have the unit of the trace, and options override its delays`(
+        trace: String,
+        options: [String],
+        change: String
+    ) async throws {
+        let result = try await TestedProgram("indicator-demo").run(["replay", "-", "--json"] + options, input: trace)
+        #expect(result.output == change + "\n", "\(result.error)")
     }
 
     @Test func `A log is printed with its wall-clock times, and takes no delays`() async throws {
@@ -109,11 +110,10 @@ import TestSupport
     func `An output that is closed, or a reader that closes it, is not an error`(script: String, output: String)
         async throws
     {
-        let program = try Command.built("indicator-demo")
         let events = (0..<50_000).map { "{\"t_ms\": \($0 * 3), \"event\": \"\($0 % 2 == 0 ? "start" : "stop")\"}\n" }
         let demo = try TestedProgram("indicator-demo")
         let path = try demo.home.write(events.joined(), to: "t")
-        let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program, path])
+        let result = try await demo.run(["-c", script, demo.path, path], of: "bash")
         #expect(result.output == output && result.error == "")
     }
 }

@@ -125,70 +125,54 @@ import TestSupport
         #expect(line(at: 2100)?.text == "a: Last")
     }
 
+    /// What is written at first, and of an app with a hostile label.
     @Test(arguments: [
-        (WatchFormat.text, "a: <b> & \"#[fg=red]\" %{F#f00} 40%\n"), (.tmux, "a: <b> & \"##[fg=red]\" %{F##f00} 40%\n"),
-        (.polybar, "a: <b> & \"#[fg=red]\" % {F#f00} 40%\n"),
-        (.i3bar, ##"[{"full_text":"a: <b> & \"#[fg=red]\" %{F#f00} 40%","name":"indicator","urgent":false}],"## + "\n"),
+        (WatchFormat.text, "", "a: <b> & \"#[fg=red]\" %{F#f00} 40%"),
+        (.tmux, "", "a: <b> & \"##[fg=red]\" %{F##f00} 40%"),
+        (.polybar, "", "a: <b> & \"#[fg=red]\" % {F#f00} 40%"),
         (
-            .waybar,
+            .i3bar, "{\"version\":1}\n[\n" + #"[{"full_text":"","name":"indicator","urgent":false}],"#,
+            ##"[{"full_text":"a: <b> & \"#[fg=red]\" %{F#f00} 40%","name":"indicator","urgent":false}],"##
+        ),
+        (
+            .waybar, #"{"alt":"idle","class":"idle","text":"","tooltip":""}"#,
             #"{"alt":"active","class":"active","percentage":40,"#
                 + ##""text":"a: &lt;b&gt; &amp; \"#[fg=red]\" %{F#f00} 40%","##
-                + ##""tooltip":"a: &lt;b&gt; &amp; \"#[fg=red]\" %{F#f00} 40%"}"## + "\n"
+                + ##""tooltip":"a: &lt;b&gt; &amp; \"#[fg=red]\" %{F#f00} 40%"}"##
         ),
     ])
-    mutating func `A panel follows the indicators of a bus`(format: WatchFormat, text: String) throws {
-        _ = line(at: 0)
-        let shown = try #require(line(Self.shown("a", "<b> & \"#[fg=red]\"\n%{F#f00}\u{1B}", "40%"), at: 1000))
-        #expect(try format.text(of: shown) == text)
+    func `Each panel has its syntax`(format: WatchFormat, first: String, text: String) throws {
+        var panel = WatchPanel(format)
+        #expect(try panel.next(at: .zero).text == first + "\n")
+        panel.receive(Self.shown("a", "<b> & \"#[fg=red]\"\n%{F#f00}\u{1B}", "40%"), at: .seconds(1))
+        #expect(try panel.next(at: .seconds(1)).text == text + "\n")
     }
 }
 
 #if DBus
 /// `watch --format` with real apps on a private bus.
 @Suite struct PanelProcessTests {
-    @Test("Each format shows the work of two apps and its end, and ends with the bus", .needs(.bus))
-    func formats() async throws {
+    @Test(
+        "A panel gets the work of two apps and its end; the program ends with its reader, and with the bus",
+        .needs(.bus)
+    )
+    func lines() async throws {
         let bus = try await PrivateBus()
-        var panels: [String: Daemon] = [:]
-        for format in ["text", "tmux", "polybar", "i3bar", "waybar"] {
-            panels[format] = try bus.watch("--format", format)
-        }
-        func shows(_ text: String) async -> Bool {
-            await eventually {
-                panels.allSatisfy { $1.output.contains($0 == "tmux" ? text.replacing("#", with: "##") : text) }
-            }
-        }
-        #expect(await eventually { panels.values.allSatisfy { $0.output.hasSuffix("\n") } })
-        let first = try await DesktopProbe(on: bus)
-        let second = try await DesktopProbe(on: bus)
-        try await first.tell("begin", "Fetching #1")
-        #expect(await shows("probe: Fetching #1"))
+        let panel = try bus.watch("--format", "text")
+        #expect(await panel.prints("\n"))
+        let (first, second) = (try await DesktopProbe(on: bus), try await DesktopProbe(on: bus))
+        try await first.tell("begin", "Fetching")
+        #expect(await panel.prints("\nprobe: Fetching\n"))
         try await second.tell("begin", "Indexing")
         try await second.tell("progress", "0.25")
-        #expect(await shows("probe: Fetching #1 · probe: Indexing 25%"))
+        #expect(await panel.prints("\nprobe: Fetching · probe: Indexing 25%\n"))
         try await second.tell("end")
         await first.kill()
-        let idle = [
-            "waybar": #"{"alt":"idle","class":"idle","text":"","tooltip":""}"#,
-            "i3bar": #"[{"full_text":"","name":"indicator","urgent":false}],"#,
-        ]
-        func isIdle(_ format: String) -> Bool {
-            panels[format]?.output.hasSuffix("\n\(idle[format] ?? "")\n") == true
-        }
-        #expect(await eventually { panels.keys.allSatisfy(isIdle) })
-        #expect(panels["i3bar"]?.output.hasPrefix("{\"version\":1}\n[\n") == true)
-        for panel in panels.values {
-            let lines = panel.output.split(separator: "\n", omittingEmptySubsequences: false)
-            #expect(!panel.output.contains("delayingStart"))
-            #expect(zip(lines.dropLast(), lines.dropFirst()).allSatisfy { $0 != $1 || $0.isEmpty })
-        }
-        try await second.tell("begin", "Once more")
-        #expect(await shows("probe: Once more"))
+        #expect(await eventually { panel.output.hasSuffix("\n\n") })
         let reader = "'\(try Command.built("indicator"))' watch --bus '\(bus.address)' --format waybar | head -n 1"
         #expect(try await Daemon("sh", ["-c", reader]).ends())
         await bus.kill()
-        #expect(await eventually { panels.values.allSatisfy { !$0.isRunning } })
-        #expect(panels.values.allSatisfy { $0.status == 1 })
+        #expect(await eventually { panel.status == 1 })
     }
 
     @Test(.needs(.bus)) func `--once prints one line and exits, with and without apps`() async throws {

@@ -6,18 +6,16 @@ import Testing
 @testable import IndicatorCommands
 
 @Suite struct RunVerdictTests {
-    @Test(arguments: [
-        ([1500, 2000], [1000, 2500], 500, []), ([1400, 3000], [1000, 1500, 1800, 2600], 400, []),
-        ([1501, 3000], [1000, 3000], 501, ["wrongly hidden from 1.00 s to 1.50 s"]), ([], [], 0, []),
-        ([1000, 3000], [], 2000, ["wrongly shown from 1.00 s to 3.00 s"]),
-        ([1000], [1000, 2000], 0, ["wrongly shown at the end"]),
-    ])
-    func `The indicator may differ from the rules for half a second`(
-        observed: [Int],
-        expected: [Int],
-        deviation: Int,
-        differences: [String]
-    ) {
+    @Test(
+        "The indicator may differ from the rules for half a second",
+        arguments: [
+            ([1500, 2000], [1000, 2500], 500, []), ([1400, 3000], [1000, 1500, 1800, 2600], 400, []),
+            ([1501, 3000], [1000, 3000], 501, ["wrongly hidden from 1.00 s to 1.50 s"]), ([], [], 0, []),
+            ([1000, 3000], [], 2000, ["wrongly shown from 1.00 s to 3.00 s"]),
+            ([1000], [1000, 2000], 0, ["wrongly shown at the end"]),
+        ]
+    )
+    func deviation(observed: [Int], expected: [Int], deviation: Int, differences: [String]) {
         func changes(_ milliseconds: [Int]) -> [VisibilityChange] {
             milliseconds.enumerated().map { VisibilityChange(isVisible: $0 % 2 == 0, instant: .milliseconds($1)) }
         }
