@@ -7,7 +7,7 @@ struct IndicatorServiceTests {
 
     init() throws { folder = try TemporaryDirectory() }
 
-    private func start(_ mode: String...) async throws -> Daemon {
+    private func start(_ mode: String) async throws -> Daemon {
         let configuration = """
             startDelay: 0
             backends: [logFile]
@@ -15,7 +15,7 @@ struct IndicatorServiceTests {
 
             """
         let path = try folder.write(configuration, to: "config.yaml")
-        let daemon = try Daemon(try Command.built("test-probe"), ["service", path] + mode)
+        let daemon = try Daemon(try Command.built("test-probe"), ["app", path, mode])
         try #require(await eventually { daemon.output.contains("shown\n") && log.contains(" shown ") })
         return daemon
     }
@@ -24,7 +24,7 @@ struct IndicatorServiceTests {
 
     @Test("is shut down by SIGTERM, after the service whose work it shows, and the process ends normally")
     func termination() async throws {
-        let daemon = try await start()
+        let daemon = try await start("service")
         daemon.send(SIGTERM)
         #expect(await eventually { daemon.status == 0 })
         #expect(daemon.output == "shown\nfinishing\nended\nbackends [\"stopped\"]\n")

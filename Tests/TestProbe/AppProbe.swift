@@ -1,7 +1,10 @@
 import Foundation
 import IndicatorBackends
+import IndicatorServiceLifecycle
 import IndicatorTesting
 import Logging
+import ServiceLifecycle
+import UnixSignals
 
 /// An app with a config file and an activity that lasts as long as the process, for tests of its configuration and of
 /// signals.
@@ -20,6 +23,9 @@ import Logging
 ///
 /// `test-probe app FILE streams` prints 200 kB to each standard stream and ends. With `late`, it first closes the
 /// streams after the indicator was created, and fails if one is another file then.
+///
+/// With `service`, the indicator is a service beside another one, which prints `finishing` when it shuts down; the end
+/// of the group prints `ended`, and the states of the backends. With `failing`, a third one throws after a line.
 ///
 /// A line on standard input is a command: `own` handles SIGTERM from now on; `child` prints the signal masks of a child
 /// program; `disposition` prints that of SIGHUP: `default`, `ignore` or `handler`; `backends` prints their names;
@@ -58,6 +64,9 @@ enum AppProbe {
         if !modes.contains("local") { kept = indicator }
         if modes.contains("streams") { return await useStreams(indicator, closing: false) }
         if modes.contains("late") { return await useStreams(indicator, closing: true) }
+        let services: [any Service] = [indicator, Worker(indicator: indicator)]
+        if modes.contains("service") { return await runServices(services, indicator) }
+        if modes.contains("failing") { return await runServices(services + [Failing()], indicator) }
         say("pid \(getpid())")
         indicator.start("work", label: "Working")
         let delay = indicator.delays.startDelay
@@ -141,6 +150,18 @@ enum AppProbe {
     // Written once, before anything else happens.
     nonisolated(unsafe) private static var kept: IndicatorManager?
 
+    private static func runServices(_ services: [any Service], _ indicator: IndicatorManager) async {
+        let logger = Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
+        let group = ServiceGroup(services: services, gracefulShutdownSignals: [.sigterm], logger: logger)
+        do {
+            try await group.run()
+            say("ended")
+        } catch {
+            say("failed: \(error)")
+        }
+        say("backends \(indicator.backendStatuses.map { "\($0.state)" })")
+    }
+
     /// On a thread of its own: the others may be busy.
     private static func reportDelays(of indicator: IndicatorManager, after first: Duration) {
         Thread.detachNewThread {
@@ -220,4 +241,27 @@ enum AppProbe {
 private final class HangingBackend: IndicatorBackend {
     let name = "hanging"
     func show(_ updates: IndicatorUpdates) async { for await _ in updates { while true { pause() } } }
+}
+
+/// Works until the group shuts down.
+private struct Worker: Service {
+    let indicator: IndicatorManager
+
+    func run() async throws {
+        try await indicator.withActivity("Working") {
+            for await snapshot in indicator.snapshots where snapshot.isVisible { break }
+            say("shown")
+            try await gracefulShutdown()
+            say("finishing")
+        }
+    }
+}
+
+private struct Failing: Service {
+    struct Failure: Error {}
+
+    func run() async throws {
+        _ = readLine()
+        throw Failure()
+    }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorTracking
 
 /// A process for the tests of the core, which ends, or whose clocks are moved.
 ///
@@ -35,9 +36,7 @@ enum CoreProbe {
     /// Prints, in hours, by how much dates differ from the wall clock, before a step of an hour and with the next
     /// snapshot after it.
     private static func step() async throws {
-        guard let step = symbol("realtime_step", as: UnsafeMutablePointer<Int>.self) else {
-            return say("not preloaded")
-        }
+        let step = preloaded("realtime_step", as: UnsafeMutablePointer<Int>.self)
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero))
         let first = indicator.begin("First")
         var snapshots = indicator.snapshots.makeAsyncIterator()
@@ -67,9 +66,7 @@ enum CoreProbe {
     ///
     /// Meanwhile, the preloaded library adds an hour to `CLOCK_BOOTTIME`, as a suspend does.
     private static func suspend() async throws {
-        guard let step = symbol("boottime_step", as: UnsafeMutablePointer<Int>.self) else {
-            return say("not preloaded")
-        }
+        let step = preloaded("boottime_step", as: UnsafeMutablePointer<Int>.self)
         _ = ServiceThread.shared.call(at: ServiceThread.now + 30_000_000_000) { say("late") }
         let delays = try IndicatorDelays(startDelay: .milliseconds(10), completionDelay: .milliseconds(10))
         let indicator = IndicatorManager(delays: delays)
@@ -98,9 +95,7 @@ enum CoreProbe {
             func interest() -> (descriptors: [pollfd], deadline: SuspendingClock.Instant?) { ([], deadline) }
             func turn(_ descriptors: [pollfd]) { (deadline, turns) = (nil, turns + 1) }
         }
-        guard let step = symbol("boottime_step", as: UnsafeMutablePointer<Int>.self) else {
-            return say("not preloaded")
-        }
+        let step = preloaded("boottime_step", as: UnsafeMutablePointer<Int>.self)
         let thread = ServiceThread(name: "source")
         let source = Source()
         /// The turns after a job, which ends the wait before it.
@@ -125,5 +120,64 @@ enum CoreProbe {
             let stat = (try? String(contentsOfFile: "/proc/self/task/\(thread)/stat", encoding: .utf8)) ?? ""
             return stat.contains("(\(name)) S")
         }
+    }
+}
+
+/// What activities cost other than time, counted by a preloaded library: `test-probe core counts` prints lines with a
+/// name and a number.
+enum CountsProbe {
+    private static let pairs = 10_000
+    private static let liveCount = 100_000
+
+    static func run() throws {
+        typealias Counter = @convention(c) () -> UInt
+        let allocations = preloaded("counted_allocations", as: Counter.self)
+        let calls = preloaded("counted_calls", as: Counter.self)
+        let bytes = preloaded("counted_bytes", as: Counter.self)
+        func report(_ name: String, _ body: () -> Void) {
+            // What is allocated once.
+            for _ in 0..<100 { body() }
+            let before = (allocations(), calls())
+            for _ in 0..<pairs { body() }
+            let after = (allocations(), calls())
+            print("allocations, \(name): \(after.0 - before.0)")
+            print("system calls, \(name): \(after.1 - before.1)")
+        }
+        let hours = Duration.seconds(36_000)
+        let shown = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: hours))
+        let delayed = IndicatorManager(delays: try IndicatorDelays(startDelay: hours))
+        let disabled = IndicatorManager(isEnabled: false)
+        for (name, indicator) in [("shown", shown), ("not shown yet", delayed), ("disabled", disabled)] {
+            report("begin and end, \(name)") { indicator.begin().end() }
+        }
+        let other = shown.begin()
+        report("begin and end, others in progress") { shown.begin().end() }
+        report("start and stop by a number") {
+            shown.start(7)
+            shown.stop(7)
+        }
+        report("begin with a label and end") { shown.begin("label").end() }
+        other.end()
+        let step = ActivityTracker<Int>().begin(0)
+        report("a value in a tracker") { step.update(1) }
+
+        func grown(_ name: String, _ begin: (IndicatorManager) -> Void) {
+            let indicator = IndicatorManager()
+            let before = bytes()
+            begin(indicator)
+            let grown = (bytes() - before) / UInt(liveCount)
+            print("bytes, \(name): \(grown)")
+        }
+        // The caller's values do not count. They are never released: the process ends.
+        grown("an activity") { indicator in
+            let activities = UnsafeMutablePointer<Activity>.allocate(capacity: liveCount)
+            for index in 0..<liveCount { (activities + index).initialize(to: indicator.begin()) }
+        }
+        grown("with a number") { indicator in for number in 0..<liveCount { indicator.start(number) } }
+        grown("with a label") { indicator in
+            let activities = UnsafeMutablePointer<Activity>.allocate(capacity: liveCount)
+            for index in 0..<liveCount { (activities + index).initialize(to: indicator.begin("label")) }
+        }
+        exit(0)
     }
 }

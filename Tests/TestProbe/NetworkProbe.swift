@@ -8,10 +8,7 @@ import NetworkKitImages
 /// whose name is not found, and then one to the first URL. For `network limited URL COUNT`, see ``ThreadLimit``.
 enum NetworkProbe {
     static func run(_ arguments: [String]) async throws {
-        guard arguments.count == 3, let url = URL(string: arguments[1]) else {
-            FileHandle.standardError.write(Data("usage: test-probe network COMMAND URL FILE|COUNT|URL|WAY\n".utf8))
-            exit(64)
-        }
+        guard arguments.count == 3, let url = URL(string: arguments[1]) else { exit(64) }
         let result: String
         do {
             result = try await run(arguments[0], url, arguments[2])
@@ -109,5 +106,84 @@ enum NetworkProbe {
             }
         }
         while try names().contains("network-kit\n") { try await Task.sleep(for: .milliseconds(10)) }
+    }
+}
+
+/// Requests of a process that may have no more, or only a few more, threads.
+enum ThreadLimit {
+    /// Downloads files while the process may have a number of further threads, and one after that. Returns how many of
+    /// them ended, and whether the last one succeeded.
+    ///
+    /// With high priority: libdispatch has other threads for it than for `DispatchQueue.global()`, and waits without
+    /// end for the first one of either kind.
+    static func run(_ url: URL, _ more: Int) async throws -> String {
+        try await Task(priority: .high) { try await runTask(url, more) }.value
+    }
+
+    private static func runTask(_ url: URL, _ more: Int) async throws -> String {
+        await withTaskGroup { group in
+            for _ in 0..<ProcessInfo.processInfo.activeProcessorCount { group.addTask { _ = usleep(100_000) } }
+        }
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let client = NetworkClient()
+        let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
+        Limits.set(Limits.threads, rlim_t(threads + more))
+        let count = await withTaskGroup { group in
+            for number in 0..<10 {
+                group.addTask {
+                    do {
+                        _ = try await client.download(URLRoute(url), to: folder.appending(path: "\(number)"))
+                        return true
+                    } catch {
+                        return "\(error)".contains("could not start the network thread")
+                    }
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        Limits.set(Limits.threads, .max)
+        _ = try await client.download(URLRoute(url), to: folder.appending(path: "last"))
+        return "\(count) ended, then 1"
+    }
+}
+
+/// Ends the process while libcurl's threads are busy, or about to end.
+///
+/// The way is `answered` (one request, whose client is released), or one in which requests, uploads and downloads
+/// are going on: `release` (their client, when `main` returns), `return` from `main`, `exit` on another
+/// thread, `signal`, `cancel` (all requests), `begin` (the first requests), `blocked` (by observers).
+enum Ending {
+    /// Until the end of the process: otherwise, the client is released before.
+    nonisolated(unsafe) private static var kept: [NetworkClient] = []
+
+    static func end(_ url: URL, _ way: String) async throws {
+        let client = NetworkClient(options: NetworkProbe.options)
+        let credentials = Credentials(user: "user", password: "secret")
+        func route(_ request: Endpoint) -> URLRoute { URLRoute(url, request.with(\.credentials, credentials)) }
+        if way != "begin" { _ = try await client.send(route(.get(""))) }
+        guard way != "answered" else { return }
+        let file = FileManager.default.temporaryDirectory.appending(path: "\(getpid())")
+        let download = Task { _ = try? await client.download(route(.get("large")), to: file) }
+        let tasks = (0..<8).map { number in
+            let upload = Endpoint.post("echo", body: .data(Data(count: 1 << 20)))
+            return client.start(route(number < 4 ? .get("\(number)") : upload)) { _ in
+                if way == "blocked" { sleep(3600) }
+            }
+        }
+        // Not always in the same state.
+        usleep(UInt32(ProcessInfo.processInfo.environment["ENDING_NUMBER"].flatMap { Int($0) } ?? 0) * 701 % 3000)
+        if way != "release" { kept.append(client) }
+        switch way {
+        case "exit": Thread.detachNewThread { exit(0) }
+        case "signal": kill(getpid(), SIGTERM)
+        case "cancel":
+            download.cancel()
+            for task in tasks { task.cancel() }
+        default: break
+        }
+        // Another thread may be the one to get the signal.
+        if ["exit", "signal"].contains(way) { try await Task.sleep(for: .seconds(3600)) }
     }
 }

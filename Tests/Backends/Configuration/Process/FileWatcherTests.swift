@@ -21,11 +21,16 @@ struct FileWatcherTests {
         return (try FileWatcher(paths: [path], on: thread) { counter.add() }, counter)
     }
 
-    /// Makes a change, and returns whether the watcher reported it.
-    private func notices(_ counter: Counter, _ change: () throws -> Void) async throws -> Bool {
+    /// Makes a change, and waits until the watcher reports it.
+    private func notices(
+        _ counter: Counter,
+        _ what: String = "",
+        at location: SourceLocation = #_sourceLocation,
+        _ change: () throws -> Void
+    ) async throws {
         let before = counter.value
         try change()
-        return await eventually { counter.value > before }
+        await expectEventually("\(what)", at: location) { counter.value > before }
     }
 
     @Test func `notices every way to change it`() async throws {
@@ -34,21 +39,20 @@ struct FileWatcherTests {
         defer { watcher.stop() }
         let manager = FileManager.default
 
-        #expect(try await notices(counter) { try Data("2".utf8).write(to: URL(filePath: path)) }, "in place")
-        #expect(try await notices(counter) { try folder.save("3") }, "renamed over")
-        #expect(try await notices(counter) { try manager.removeItem(atPath: path) }, "deleted")
+        try await notices(counter, "in place") { try Data("2".utf8).write(to: URL(filePath: path)) }
+        try await notices(counter, "renamed over") { try folder.save("3") }
+        try await notices(counter, "deleted") { try manager.removeItem(atPath: path) }
         let unnamed = open(folder.path, 0o2000_0000 | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)  // O_TMPFILE
         linkat(AT_FDCWD, "/proc/self/fd/\(unnamed)", AT_FDCWD, path, AT_SYMLINK_FOLLOW)
-        #expect(try await notices(counter) { close(unnamed) }, "made without a name, and linked")
-        #expect(try await notices(counter) { try folder.save("4") }, "back again")
-        #expect(try await notices(counter) { try manager.moveItem(atPath: path, toPath: "\(path)~") }, "moved away")
-        #expect(
-            try await notices(counter) { try manager.linkItem(atPath: "\(path)~", toPath: path) },
-            "back as another name of a file"
-        )
-        #expect(try await notices(counter) { try manager.removeItem(atPath: folder.path) }, "with its folder")
-        #expect(try await notices(counter) { try folder.save("5") }, "and back with it")
-        #expect(try await notices(counter) { try folder.save("6") }, "and once more")
+        try await notices(counter, "made without a name, and linked") { close(unnamed) }
+        try await notices(counter, "back again") { try folder.save("4") }
+        try await notices(counter, "moved away") { try manager.moveItem(atPath: path, toPath: "\(path)~") }
+        try await notices(counter, "back as another name of a file") {
+            try manager.linkItem(atPath: "\(path)~", toPath: path)
+        }
+        try await notices(counter, "with its folder") { try manager.removeItem(atPath: folder.path) }
+        try await notices(counter, "and back with it") { try folder.save("5") }
+        try await notices(counter, "and once more") { try folder.save("6") }
     }
 
     /// As through a mount of the file alone (docker -v).
@@ -60,7 +64,7 @@ struct FileWatcherTests {
         let (watcher, counter) = try watch(path)
         defer { watcher.stop() }
         for _ in 0..<2 {
-            #expect(try await notices(counter) { try Data("2".utf8).write(to: URL(filePath: other)) })
+            try await notices(counter) { try Data("2".utf8).write(to: URL(filePath: other)) }
         }
     }
 
@@ -76,10 +80,10 @@ struct FileWatcherTests {
         _ = "startDelay".withCString { write(descriptor, $0, strlen($0)) }
         chmod(path, 0o640)
         // Reported later than what came before would be.
-        #expect(try await notices(siblings) { try Data("2".utf8).write(to: URL(filePath: sibling)) })
+        try await notices(siblings) { try Data("2".utf8).write(to: URL(filePath: sibling)) }
         #expect(counter.value == 0)
-        #expect(try await notices(counter) { close(descriptor) })
-        #expect(try await notices(counter) { chmod(path, 0o600) }, "a mode that may make it valid")
+        try await notices(counter) { close(descriptor) }
+        try await notices(counter, "a mode that may make it valid") { chmod(path, 0o600) }
     }
 
     @Test func `follows links, of the file and of folders`() async throws {
@@ -93,24 +97,18 @@ struct FileWatcherTests {
         let (watcher, counter) = try watch(path)
         defer { watcher.stop() }
 
-        #expect(try await notices(counter) { try folder.save("3", to: "first/indicator.yaml") }, "the target")
+        try await notices(counter, "the target") { try folder.save("3", to: "first/indicator.yaml") }
         // As in Kubernetes: a new link is renamed over the old one.
-        #expect(
-            try await notices(counter) {
-                try manager.createSymbolicLink(atPath: "\(folder.path)/new", withDestinationPath: "second")
-                rename("\(folder.path)/new", "\(folder.path)/data")
-            },
-            "the link of a folder"
-        )
-        #expect(try await notices(counter) { try folder.save("4", to: "second/indicator.yaml") }, "the new target")
-        #expect(
-            try await notices(counter) {
-                try manager.removeItem(atPath: path)
-                try manager.createSymbolicLink(atPath: path, withDestinationPath: "other")
-            },
-            "the link itself"
-        )
-        #expect(try await notices(counter) { try folder.save("5", to: "etc/other") }, "where it leads now")
+        try await notices(counter, "the link of a folder") {
+            try manager.createSymbolicLink(atPath: "\(folder.path)/new", withDestinationPath: "second")
+            rename("\(folder.path)/new", "\(folder.path)/data")
+        }
+        try await notices(counter, "the new target") { try folder.save("4", to: "second/indicator.yaml") }
+        try await notices(counter, "the link itself") {
+            try manager.removeItem(atPath: path)
+            try manager.createSymbolicLink(atPath: path, withDestinationPath: "other")
+        }
+        try await notices(counter, "where it leads now") { try folder.save("5", to: "etc/other") }
     }
 
     @Test func `reports changes in quick succession as one`() async throws {
@@ -137,5 +135,38 @@ struct FileWatcherTests {
         #expect(await eventually { released == nil })
         try folder.save("2")
         #expect(counter.value == 0)
+    }
+}
+
+@Suite("The folders to watch for a file")
+struct WatchPointsTests {
+    private static let points: [(sentence: String, path: String, points: [String: Set<String>])] = [
+        ("its own", "a/b/file", ["./a/b": ["file"]]),
+        ("its own, in every form", "a/./b/../b/file", ["./a/b": ["file"]]),
+        ("where it would be", "a/b/none", ["./a/b": ["none"]]),
+        ("where the missing part of its path would be", "x/y/file", [".": ["x"]]),
+        ("those of every link in its path", "etc/file", ["./etc": ["file"], ".": ["data"], "./a/b": ["file"]]),
+        ("those of a link with an absolute path", "etc/absolute", ["./etc": ["absolute"], "./a/b": ["none"]]),
+        ("not endless, for a cycle of links", "one", [".": ["one", "other"]]),
+    ]
+
+    @Test(arguments: points)
+    func `are where a change of its text can be seen`(sentence: String, path: String, expected: [String: Set<String>])
+        throws
+    {
+        let folder = try TemporaryDirectory()
+        try folder.save("", to: "a/b/file")
+        mkdir(folder.appending("etc"), 0o700)
+        for (link, target) in [
+            ("data", "a/b"), ("etc/file", "../data/file"), ("etc/absolute", folder.appending("a/b/none")),
+            ("one", "other"), ("other", "one"),
+        ] {
+            symlink(target, folder.appending(link))
+        }
+        var points: [String: Set<String>] = [:]
+        for (place, names) in watchPoints(for: folder.appending(path)) {
+            points[place.replacing(folder.path, with: ".")] = names
+        }
+        #expect(points == expected, "\(sentence)")
     }
 }

@@ -1,5 +1,4 @@
 extension BrokenFile {
-    /// Invalid values.
     static let values = cases(
         #"""
         # wrong values, each at its place
@@ -66,7 +65,6 @@ extension BrokenFile {
         """#
     )
 
-    /// Invalid names, lists and sections.
     static let structure = cases(
         #"""
         # unknown keys

@@ -15,12 +15,12 @@ private struct Fixture {
     let indicator: IndicatorManager
     let log = InMemoryLogHandler()
     private let backends = MadeBackends()
-    /// The backends that were created, in order.
     var made: [InMemoryBackend] { backends.all.withLock(\.self) }
 
-    init(_ text: String, isReloaded: Bool = true) throws {
+    init(_ text: String, mode: mode_t = 0o600, isReloaded: Bool = true) throws {
         folder = try TemporaryDirectory()
         path = try folder.save(text)
+        try #require(chmod(path, mode) == 0)
         let (log, backends) = (log, backends)
         var source = ConfigurationSource(path: path)
         source.logger = Logger(label: "test") { _ in log }
@@ -49,7 +49,6 @@ private struct Fixture {
         ConfigurationError(indicator.configurationProblems).description.replacing("\(folder.path)/", with: "")
     }
 
-    /// The messages of this level or above.
     func messages(_ level: Logger.Level) -> [String] {
         log.entries.filter { $0.level >= level }.map { $0.message.description.replacing("\(folder.path)/", with: "") }
     }
@@ -99,20 +98,12 @@ struct ConfigurationReloadTests {
         #expect(fixture.problems == "")
     }
 
-    @Test func `uses the defaults when its file cannot be used at all`() async throws {
-        let folder = try TemporaryDirectory()
-        for (text, mode) in [("startDelay: [", 0o600), ("startDelay: 2\n", 0o666)] {
-            let path = try folder.save(text)
-            try #require(chmod(path, mode_t(mode)) == 0)
-            var source = ConfigurationSource(path: path)
-            (source.overrides, source.isReloaded) = (["observe": []], false)
-            source.logger = Logger(label: "test") { _ in InMemoryLogHandler() }
-            let indicator = IndicatorManager.configured(from: source)
-            #expect(indicator.delays.startDelay == .seconds(1))
-            #expect(indicator.backendStatuses.map(\.name) == ["terminalTitle", "dbusProperty"])
-            #expect(indicator.configurationProblems.count == 1)
-            await indicator.shutdown()
-        }
+    @Test(arguments: [("startDelay: [", 0o600), ("startDelay: 2\n", 0o666)] as [(String, mode_t)])
+    func `uses the defaults when its file cannot be used at all`(text: String, mode: mode_t) throws {
+        let fixture = try Fixture(text, mode: mode, isReloaded: false)
+        #expect(fixture.indicator.delays.startDelay == .seconds(1))
+        #expect(fixture.names == ["terminalTitle", "dbusProperty"])
+        #expect(fixture.indicator.configurationProblems.count == 1)
     }
 
     @Test func `follows its file: only changed backends are restarted, and no activity is lost`() async throws {
