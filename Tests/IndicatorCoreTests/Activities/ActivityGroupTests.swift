@@ -10,6 +10,11 @@ import TestSupport
         A group of bytes adds up its members
             g begins - ? B | a begins g 1000 B | b begins g 3000 B = 0/4000 | a +400 | b +600 = 1000/4000 0.25
             a +600 | a ends | b total 5000 = 1600/6000 | b succeeds = 6000/6000
+        Amounts are never less than nothing, and totals never less than amounts
+            g begins - 100 B | a begins g 100 B | a done -5 | g done -7 = 0/100 | a done 150 = 150/150
+            b begins g ? B | b +20 = 170/170
+        A progress without steps is a part of the total
+            g begins - ? B | a begins g 80 B | a progress 0.5 = 40/80 | a +10 = 10/80
         // It stayed at 0.
         A group may have a total and steps itself
             g begins - 10000 B = 0/10000 | a begins g ? B | a +400 | g +100 = 500/10000 | a total 20000 = 500/20100
@@ -121,160 +126,5 @@ import TestSupport
         // One file a second, 50 are left.
         #expect(try abs(#require(last?.remaining) / .seconds(1) - 50) < 3)
         #expect(last?.rate.map { $0.rounded() } == (unit == .count ? nil : 100))
-    }
-
-    /// Random traces, checked against sums that are computed anew each time.
-    @Test func `Random traces add up`() async {
-        var amounts: Set<Int> = []
-        await forEachSeed(300) { seed in
-            var trace = GroupTrace(seed: seed)
-            for step in 0..<120 {
-                let description = trace.takeStep()
-                if let wrong = trace.difference(&amounts) { return "step \(step), \(description): \(wrong)" }
-            }
-            return nil
-        }
-        // Traces whose groups stay empty would prove nothing.
-        #expect(amounts.count > 300)
-    }
-}
-
-/// A random sequence of changes of a list, and the model of its groups.
-private struct GroupTrace {
-    /// An activity, and its group and members in the model. What has ended is frozen.
-    private final class Node {
-        let record: ActivityRecord
-        let isGroup: Bool
-        weak var parent: Node?
-        var members: [Node] = []
-        var hasMembers = false
-        var frozen: (done: Int, total: Int)?
-
-        init(_ record: ActivityRecord, isGroup: Bool) {
-            self.record = record
-            self.isGroup = isGroup
-        }
-
-        /// By the rules of the article "Totals, groups and loops".
-        var amounts: (done: Int, total: Int?) {
-            let details = record.currentDetails
-            var done = max(details.completed, 0)
-            guard hasMembers else {
-                if done == 0, let progress = details.explicitProgress, let total = details.total {
-                    done = Int(Double(total) * progress)
-                }
-                return (done, details.total.map { max($0, done) })
-            }
-            var sum = done
-            var isKnown = true
-            var isEmpty = true
-            for member in members {
-                let own = member.record.currentDetails
-                let part = member.frozen.map { ($0.done, Optional($0.total)) } ?? member.amounts
-                if own.unit == details.unit, own.unit != .count {
-                    done += part.0
-                    sum += part.1 ?? part.0
-                    isKnown = isKnown && part.1 != nil
-                    isEmpty = isEmpty && part.1 ?? 0 == 0
-                } else if details.unit != .bytes {
-                    sum += 1
-                    isEmpty = false
-                    if member.frozen != nil { done += 1 }
-                }
-            }
-            return (done, details.total.map { max($0, sum) } ?? (isKnown && !isEmpty ? sum : nil))
-        }
-    }
-
-    private var list = ActivityList(wallClock: WallClock(at: .zero))
-    private var generator: SplitMix
-    private let root = Node(ActivityRecord(label: "root", unit: .bytes), isGroup: true)
-    private var nodes: [Node]
-
-    init(seed: UInt64) {
-        generator = SplitMix(state: seed)
-        nodes = [root]
-        list.insert(root.record, in: nil, at: .zero)
-    }
-
-    private mutating func random(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &generator) }
-
-    private mutating func unit() -> ActivityUnit { [.count, .bytes, ActivityUnit("files")][random(3)] }
-
-    private mutating func update(_ node: Node, _ change: (inout ActivityDetails) -> Void) {
-        let old = node.record.currentDetails
-        var new = old
-        change(&new)
-        _ = list.merge(new, since: old, into: node.record)
-    }
-
-    /// Changes something. Returns its description.
-    mutating func takeStep() -> String {
-        let node = nodes[random(nodes.count)]
-        switch random(10) {
-        case 0..<3: return begin(in: node.isGroup ? node : root)
-        case 3..<5:
-            let amount = random(50) - 3
-            node.record.advance(by: amount)
-            _ = list.hasAdvanced(node.record)
-            return "advance by \(amount)"
-        case 5:
-            let total = random(3) == 0 ? nil : random(200)
-            update(node) { $0.total = total }
-            return "total \(total as Any)"
-        case 6:
-            let unit = unit()
-            update(node) { $0.unit = unit }
-            return "unit \(unit.name)"
-        case 7:
-            let completed = random(60)
-            update(node) { $0.completed = completed }
-            return "completed \(completed)"
-        case 8:
-            guard !node.isGroup else { return "nothing" }
-            let progress = random(3) == 0 ? Double(random(9)) / 8 : nil
-            update(node) { $0.progress = progress }
-            return "progress \(progress as Any)"
-        default: return end(node)
-        }
-    }
-
-    private mutating func begin(in parent: Node) -> String {
-        let label = random(2) == 0 ? nil : "label"
-        let isGroup = random(3) == 0
-        let total = random(2) == 0 ? nil : random(100)
-        let node = Node(ActivityRecord(label: label, total: total, unit: unit()), isGroup: isGroup)
-        list.insert(node.record, in: parent.record, at: .zero)
-        node.parent = parent
-        parent.members.append(node)
-        parent.hasMembers = true
-        nodes.append(node)
-        return "begin \(isGroup ? "group" : "member")"
-    }
-
-    private mutating func end(_ node: Node) -> String {
-        guard node !== root else { return "nothing" }
-        let outcome: ActivityOutcome = [.unspecified, .succeeded, .failed("x"), .cancelled][random(4)]
-        let (done, total) = node.amounts
-        let all = outcome == .succeeded ? total ?? done : done
-        _ = list.end(node.record, outcome) { .zero }
-        node.frozen = (all, all)
-        for member in node.members { member.parent = nil }
-        nodes.removeAll { $0 === node }
-        return "end \(outcome)"
-    }
-
-    /// How the sums of a group differ from the model's; `nil` if none does.
-    mutating func difference(_ amounts: inout Set<Int>) -> String? {
-        _ = list.activities(at: { .zero })
-        for node in nodes where node.hasMembers {
-            let details = node.record.summary.details
-            let expected = node.amounts
-            if details.completed != expected.done || details.total != expected.total {
-                return "\(details.completed) of \(details.total as Any) instead of \(expected) \(details.unit.name)"
-            }
-            amounts.insert(details.completed)
-        }
-        return nil
     }
 }
