@@ -1,9 +1,5 @@
 import TestSupport
 
-extension ActivityDetails {
-    fileprivate mutating func advanceByOne() { completed += 1 }
-}
-
 @Suite struct ObservationTests {
     private final class Request: Sendable {}
 
@@ -38,7 +34,7 @@ extension ActivityDetails {
     /// - Notifications of an object, of ours or of Alamofire's (`did…`); alone, of `a`;
     /// - `b.track`, `b.untrack`, and `b.released` by its last owner;
     /// - `@N`, N milliseconds pass; `on` and `off`; `every10`, the interval of the checks; `checked`, they are due;
-    /// - `labelled`, with the label of `a`.
+    /// - `labelled`, with the label of `a`; `delayingStart` and `inactive`, the states; `unshown` until its end.
     @Test(arguments: [
         (
             "The names of this package",
@@ -72,6 +68,15 @@ extension ActivityDetails {
             "a.track a.track 1 a.released @1000 ~0 b.track b.untrack b.untrack 0"
         ),
         ("A shorter interval of the checks applies immediately", "a.track a.released every10 @10 ~0"),
+        // It showed the indicator for 0.2 s, with a count of 0. Another object has started the periodic check.
+        (
+            "A task that is deallocated during the start delay is not shown",
+            "b.track b.untrack @500 Resume a.released delayingStart @1000 ~0 inactive unshown"
+        ),
+        (
+            "Nor is a tracked object",
+            "b.track b.untrack @500 a.track a.released delayingStart @1000 ~0 inactive unshown"
+        ),
         // The caller did.
         ("Enabling does not check the objects", "off Resume a.released on 1 @1000 ~0"),
         // A cell of a list that was scrolled away and back: the task goes on, and was never counted.
@@ -102,6 +107,11 @@ extension ActivityDetails {
                 #expect(manager.snapshot.label == "a", "\(sentence)")
             } else if word == "checked" {
                 #expect(await eventually { !indicator.clock.deadlines.isEmpty })
+            } else if let state = IndicatorState(rawValue: String(word)) {
+                #expect(await eventually { manager.state == state }, "\(sentence): \(word)")
+            } else if word == "unshown" {
+                await manager.shutdown()
+                #expect(indicator.surface.snapshots.allSatisfy { !$0.isVisible }, "\(sentence)")
             } else if word == "shown" {
                 indicator.clock.advance(by: .seconds(2))
                 #expect(await eventually { manager.isVisible }, "\(sentence)")
@@ -128,19 +138,14 @@ extension ActivityDetails {
     @Test func `A request that is retried is one activity`() async throws {
         let indicator = TestIndicator(delays: .zero)
         indicator.manager.observe(.alamofire, in: center)
-        final class Labelled: CustomStringConvertible, Sendable {
-            let description = "GET https://example.org/items"
-        }
-        let request = Labelled()
         for name in ["didResume", "didResumeTask", "didCompleteTask", "didResumeTask", "didCompleteTask", "didFinish"] {
-            post(name, request)
+            post(name, "GET https://example.org/items")
             indicator.clock.advance(by: .seconds(1))
         }
         await indicator.manager.shutdown()
         #expect(indicator.surface.updates.count { $0.snapshot.isVisible && $0.finished.isEmpty } > 0)
         #expect(indicator.surface.finished.map(\.label) == ["GET https://example.org/items"])
         #expect(indicator.surface.snapshots.map(\.isVisible).filter { !$0 }.count <= 2)
-        withExtendedLifetime(request) {}
     }
 
     @Test func `Numbers of any type are progress, what is absent is unchanged, and all ends with the task`() {
@@ -226,30 +231,12 @@ extension ActivityDetails {
         let (begin, end) = (Notification.Name("begin"), Notification.Name("end"))
         var names = TaskNotifications(starts: [begin, begin], stops: [end], updates: [begin, end])
         names.label = { _ in "label" }
-        names.update = { $1.advanceByOne() }
+        names.update = { $1.completed += 1 }
         indicator.manager.observe(names, in: center)
         for _ in 0..<2 { notify(begin, request) }
         #expect(indicator.manager.snapshot.activities.map(\.completed) == [2])
         notify(end, request)
         #expect(indicator.manager.activityCount == 0)
-    }
-
-    @Test func `An object at the address of a deallocated one is distinct`() async {
-        // Objects of one size reuse the same address.
-        for _ in 0..<100 {
-            let request = Request()
-            notify(.indicatorTaskDidResume, request, [TaskNotifications.labelKey: "x"])
-        }
-        let last = Request()
-        notify(.indicatorTaskDidResume, last)
-        notify(.indicatorTaskDidComplete, last)
-        for _ in 0..<100 { notify(.indicatorTaskDidComplete, Request()) }
-        let fresh = Request()
-        notify(.indicatorTaskDidResume, fresh)
-        indicator.clock.advance(by: .seconds(1))
-        #expect(await eventually { indicator.manager.activityCount == 1 })
-        #expect(indicator.manager.snapshot.label == nil)
-        withExtendedLifetime(fresh) {}
     }
 
     /// Each observation copied the list of all: 2.6 ms with 10 000, with the lock held.
@@ -280,33 +267,6 @@ extension ActivityDetails {
         #expect(await eventually { observation.isCancelled })
     }
 
-    /// An object deallocated during the start delay showed the indicator for 0.2 s with a count of 0.
-    @Test(arguments: [false, true]) func `A deallocated object never shows the indicator`(isTracked: Bool) async {
-        // Starts the periodic check for another object.
-        let other = Request()
-        indicator.manager.track(other)
-        indicator.manager.stopTracking(other)
-        indicator.clock.advance(by: .milliseconds(500))
-        do {
-            let request = Request()
-            if isTracked {
-                indicator.manager.track(request)
-            } else {
-                notify(.indicatorTaskDidResume, request)
-            }
-        }
-        #expect(indicator.manager.state == .delayingStart)
-        indicator.clock.advance(by: .seconds(1))
-        #expect(await eventually { indicator.manager.activityCount == 0 })
-        #expect(await eventually { indicator.manager.state == .inactive })
-        await indicator.manager.shutdown()
-        #expect(indicator.surface.snapshots.isEmpty)
-    }
-
-    private struct Described: Hashable, CustomStringConvertible {
-        var description: String
-    }
-
     @Test(
         arguments: [
             ("GET https://example.org/items (200)", "GET https://example.org/items"),
@@ -316,11 +276,9 @@ extension ActivityDetails {
     )
     func `Alamofire's requests are labelled by their description`(description: String, label: String?) {
         indicator.manager.observe(.alamofire, in: center)
-        let request = Described(description: description)
-        post("didResume", request)
+        post("didResume", description)
         #expect(indicator.manager.activityCount == 1)
         #expect(indicator.manager.snapshot.label == label)
-        post("didFinish", request)
     }
 
     /// Each held the task, so neither detected that there was no other reference.

@@ -34,26 +34,6 @@ import TestSupport
         #expect(finished().map(\.doneEarlier) == [0, 0, 0, 100])
     }
 
-    /// Each reading of the snapshot moved the window of the estimate.
-    @Test func `Reading a snapshot has no effect on the estimate`() async throws {
-        func rate(isRead: Bool) async -> Double? {
-            let indicator = TestIndicator(delays: .noStart)
-            let activity = ManagedActivity("Reading", total: 1000, in: indicator.manager)
-            for second in 1...20 {
-                activity.advance(by: second)
-                indicator.clock.advance(by: .seconds(1))
-                _ = await eventually {
-                    indicator.surface.snapshots.last?.activities.first?.completed == activity.completed
-                }
-                if isRead { for _ in 0..<100 { _ = indicator.manager.snapshot } }
-            }
-            defer { activity.end() }
-            return indicator.surface.snapshots.last?.activities.first?.rate
-        }
-        let (plain, read) = (await rate(isRead: false), await rate(isRead: true))
-        #expect(plain != nil && plain == read)
-    }
-
     /// An identity had its place by its start, but `since` by its first detail.
     @Test func `Activities are in the order of their first detail, which is when they count as begun`() {
         let clock = VirtualClock()

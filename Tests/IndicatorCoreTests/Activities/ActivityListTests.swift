@@ -89,7 +89,11 @@ extension ActivityList.Entry {
         let isNew = Self.insert(kept, role, into: &objects)
         let isNewAgain = Self.insert(kept, role, order: 1, into: &objects)
         #expect(isNew && !isNewAgain)
-        for order in 0..<100 { _ = Self.insert(Object(), role, order: UInt64(order), into: &objects) }
+        for order in 0..<100 {
+            // Otherwise, objects of one size reuse an address immediately.
+            let isNew = Self.insert(Object(), role, order: UInt64(order), into: &objects)
+            #expect(isNew)
+        }
         #expect(Self.endedCount(&objects) > 0)
         #expect(objects.count == 1)
         let removed = objects.remove(ActivityObject(object: kept, role: role))
