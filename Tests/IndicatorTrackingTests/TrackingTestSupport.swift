@@ -30,9 +30,8 @@ extension ActivityTracker {
     }
 
     /// A recorder that has subscribed and received the first status.
-    @discardableResult
-    func recorder(onStatus: (@Sendable (ActivityStatus<Value>) -> Void)? = nil) async -> StatusRecorder<Value> {
-        let recorder = StatusRecorder(onStatus: onStatus)
+    func recorder() async -> StatusRecorder<Value> {
+        let recorder = StatusRecorder<Value>()
         subscribe(recorder)
         #expect(await recorder.receives(1))
         return recorder

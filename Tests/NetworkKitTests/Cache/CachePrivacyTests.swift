@@ -126,8 +126,6 @@ import TestSupport
         #expect(try Set(stored().map(\.lastPathComponent)) == ["key", names[0], "my.cache", ".my.partial"])
     }
 
-    // MARK: - Responses without a lifetime
-
     @Test("A response without a lifetime has the default one, and is stored for a policy that serves it")
     func lifetime() async throws {
         try await run("/ 1 | / 1c", [], freshness: .infinity)

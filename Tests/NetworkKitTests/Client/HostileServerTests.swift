@@ -137,8 +137,6 @@ import TestSupport
         }
     }
 
-    // MARK: - What is announced
-
     /// `LONG` is more than the transfer's buffer. Which error it is depends on the version of libcurl.
     @Test(
         arguments: [

@@ -13,8 +13,6 @@ import TestSupport
         return NetworkClient(retry: retry, notificationCenter: recorder.center)
     }
 
-    // MARK: - Pieces
-
     @Test(.timeLimit(.minutes(5)))
     func `The second of two readers gets an error and the first reads on`() async throws {
         let server = try RawServer.silent(after: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
@@ -55,8 +53,6 @@ import TestSupport
         stream = nil
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
-
-    // MARK: - Files
 
     private var target: URL { folder.url.appending(path: "file.bin") }
 

@@ -124,9 +124,6 @@ final class RawServer: Sendable {
     /// How many connections there have been.
     var connectionCount: Int { shared.state.withLock { $0.connectionCount } }
 
-    /// Releases the memory of many requests.
-    func forgetRequests() { shared.state.withLock { $0.requests = [] } }
-
     func stop() {
         shared.state.withLock { state in
             for descriptor in state.connections { shutdown(descriptor, Int32(SHUT_RDWR)) }

@@ -38,7 +38,7 @@ import TestSupport
         _ url: URL,
         _ way: Way,
         _ environment: [String] = [],
-        forget: @escaping @Sendable () -> Void
+        forget: @escaping @Sendable () -> Void = {}
     ) async throws {
         // One that hangs is killed, and its status is 137.
         let command = ["timeout", "--signal=KILL", "600", try Command.built("test-probe"), "network", "end"]
@@ -65,7 +65,7 @@ import TestSupport
         let server = try server()
         let proxy = ["-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(server.url)"]
         let url = usesProxy ? try #require(URL(string: "http://host.invalid")) : server.url
-        try await processesEnd(url, way, usesProxy ? proxy : [], forget: server.forgetRequests)
+        try await processesEnd(url, way, usesProxy ? proxy : [])
     }
 
     @Test("A process ends while its requests use HTTP/2", .needs(.http2), .timeLimit(limit), arguments: Way.allCases)

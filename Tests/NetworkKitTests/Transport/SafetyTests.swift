@@ -7,8 +7,6 @@ import TestSupport
 
     init() throws { folder = try TemporaryDirectory() }
 
-    // MARK: - Another system
-
     /// Runs the probe, and kills it if it hangs.
     private func probe(_ arguments: [String]) throws -> [String] {
         ["timeout", "--signal=KILL", "120", try Command.built("test-probe"), "network"] + arguments
@@ -72,8 +70,6 @@ import TestSupport
         #expect(result.output.contains(answer), "\(result.output)\(result.error)")
     }
 
-    // MARK: - Repeated requests
-
     /// The server has read a part of the request on a connection that is used again, and closes it.
     @Test(arguments: [HTTPRequest.Method.post, .patch], [0, 5_000])
     func `A request that is not idempotent is sent once`(_ method: HTTPRequest.Method, _ size: Int) async throws {
@@ -96,8 +92,6 @@ import TestSupport
         }
     }
 
-    // MARK: - Compressed bodies
-
     @Test(.needs("python3", package: "python3"), .timeLimit(.minutes(5)))
     func `The maximum size is enforced where bytes arrive`() async throws {
         let script = "import base64, gzip; print(base64.b64encode(gzip.compress(bytes(1 << 28))).decode())"
@@ -110,8 +104,6 @@ import TestSupport
         if case .responseTooLarge(_, 1 << 20)? = error as? NetworkError {} else { Issue.record("\(error as Any)") }
         #expect(task.progress.bytesReceived <= 1 << 20)
     }
-
-    // MARK: - Streams that are not read
 
     @Test(.timeLimit(.minutes(5))) func `Streams that are not read keep no request from beginning`() async throws {
         let server = try RawServer.keeping { request, connection in
