@@ -61,7 +61,7 @@ import TestSupport
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
         try await cycle(BusBackend.dock, on: bus)
-        #expect(await eventually { monitor.updates.last ?? .nothing == .nothing })
+        #expect(await eventually { monitor.updates.last ?? "nothing" == "nothing" })
     }
 
     @Test(.needs(.notifications)) func `1000 shown notifications are closed, and leave no match rule`() async throws {

@@ -154,7 +154,7 @@ import TestSupport
         #expect(server?.open.first?.properties["application-display-name"] == nil)
         server = nil
         #expect(try await probe.backend("desktopJob", is: "unavailable"))
-        try await probe.tell("progress", "0.75") { monitor.updates == [.init(progress: 0.75)] }
+        try await probe.tell("progress", "0.75") { monitor.updates == ["75%"] }
     }
 }
 #endif
