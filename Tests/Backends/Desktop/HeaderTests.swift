@@ -20,8 +20,8 @@ import TestSupport
         var values: [String: String]
         /// Members that have the same place and type.
         var members: [(String, String)]
-        /// Changes of our declarations, each of which must fail: one for each kind of comparison.
-        var mutations: [(String, String)] = []
+        /// Changes of our declarations, each of which must fail.
+        var mutations: [(String, String)]
 
         var testDescription: String { folder }
     }
@@ -60,10 +60,16 @@ import TestSupport
             ],
             mutations: [
                 ("    const char *name;\n    const char *message;", "    const char *message;\n    const char *name;"),
-                ("    unsigned int bits;", "    unsigned int bits[3];"), ("WATCH_WRITABLE 2u", "WATCH_WRITABLE 4u"),
+                ("    unsigned int bits;", "    unsigned int bits[3];"), ("numbers[10]", "numbers[9]"),
+                ("padding[4]", "padding[3]"), ("WATCH_WRITABLE 2u", "WATCH_WRITABLE 4u"),
+                ("RESULT_HANDLED 0u", "RESULT_HANDLED 1u"),
                 (
                     "(*message_function)(CDBusConnection *, CDBusMessage *,",
                     "(*message_function)(CDBusMessage *, CDBusConnection *,"
+                ),
+                (
+                    "CDBusHandlerResult (*)(CDBusConnection *, CDBusMessage *, void *)",
+                    "void (*)(CDBusConnection *, CDBusMessage *)"
                 ),
                 ("(CDBusMessageIter *, int, const void *)", "(CDBusMessageIter *, long, const void *)"),
                 ("F(int, message_get_type,", "F(unsigned int, message_get_type,"),
@@ -86,7 +92,20 @@ import TestSupport
                 "CNOTIFY_LOG_ERROR": "G_LOG_LEVEL_ERROR", "offsetof(CNotifyValue, data)": "offsetof(GValue, data)",
             ],
             members: ["fd", "events", "revents"].map { ("CNotifyPollFD", $0) }
-                + ["domain", "code", "message"].map { ("CNotifyError", $0) } + [("CNotifyValue", "g_type")]
+                + ["domain", "code", "message"].map { ("CNotifyError", $0) } + [("CNotifyValue", "g_type")],
+            mutations: [
+                ("    int code;\n", "    long code;\n"), ("events, revents;", "revents, events;"),
+                ("data[2]", "data[1]"), ("BUS_SESSION 2", "BUS_SESSION 1"),
+                (
+                    "void (*)(const char *, int, const char *, void *)",
+                    "void (*)(const char *, const char *, int, void *)"
+                ),
+                ("void (*)(void *, CNotifyClosure *)", "void (*)(CNotifyClosure *, void *)"),
+                (
+                    "(CNotifyVariant *, g_variant_new_byte, (unsigned char))",
+                    "(CNotifyVariant *, g_variant_new_byte, (int))"
+                ),
+            ]
         ),
         Library(
             folder: "CGdkPixbuf",
@@ -102,12 +121,16 @@ import TestSupport
                 "CGDKPIXBUF_ERROR_UNKNOWN_TYPE": "GDK_PIXBUF_ERROR_UNKNOWN_TYPE",
                 "CGDKPIXBUF_ERROR_INCOMPLETE_ANIMATION": "GDK_PIXBUF_ERROR_INCOMPLETE_ANIMATION",
             ],
-            members: ["domain", "code", "message"].map { ("CGdkPixbufError", $0) }
+            members: ["domain", "code", "message"].map { ("CGdkPixbufError", $0) },
+            mutations: [
+                ("    int code;\n", "    long code;\n"), ("UNKNOWN_TYPE 3", "UNKNOWN_TYPE 4"),
+                ("(CGdkPixbufBytes *, unsigned int, int,", "(CGdkPixbufBytes *, int, int,"),
+            ]
         ),
     ]
 
     @Test(
-        "Our declarations agree with the real headers, and a change of each kind is found",
+        "Our declarations agree with the real headers, and each change of them is found",
         .needs([
             "cc": "gcc", "pkg-config": "pkg-config", "/usr/include/dbus-1.0/dbus/dbus.h": "libdbus-1-dev",
             "/usr/include/libnotify/notify.h": "libnotify-dev",
