@@ -1,25 +1,14 @@
 /// A notification server on a private bus, under a separate X server without a screen.
-package final class NotificationServer: Sendable {
-    /// The servers that the backend is tested with.
-    package enum Program: Sendable, CaseIterable {
+package final class NotificationServer: NotificationScreen {
+    /// The servers that the backend is tested with: their Debian packages, which have the names of the programs.
+    package enum Program: String, Sendable, CaseIterable {
         case dunst
-        case xfce
-        case mate
-        case lxqt
-        case notifyOSD
+        case xfce = "xfce4-notifyd"
+        case mate = "mate-notification-daemon"
+        case lxqt = "lxqt-notificationd"
+        case notifyOSD = "notify-osd"
 
-        var needs: Needs { [NotificationServer.path(of: package) ?? package: package] }
-
-        /// Its Debian package, and the name of its program.
-        fileprivate var package: String {
-            switch self {
-            case .dunst: "dunst"
-            case .xfce: "xfce4-notifyd"
-            case .mate: "mate-notification-daemon"
-            case .lxqt: "lxqt-notificationd"
-            case .notifyOSD: "notify-osd"
-            }
-        }
+        var needs: Needs { [NotificationServer.path(of: rawValue) ?? rawValue: rawValue] }
     }
 
     /// The path of the program of a package: in `PATH`, or below a folder for programs that users do not start, which
@@ -40,41 +29,61 @@ package final class NotificationServer: Sendable {
     package let bus: PrivateBus
     /// Where it shows them.
     package let screen: Screen
-    private let daemon: Daemon
+    private let program: Program
+    private let daemon = Locked<Daemon?>(nil)
     private let folder: TemporaryDirectory
 
-    /// Starts one; returns when it owns its name.
+    /// Prepares one, and starts it.
     ///
     /// - Parameters:
     ///   - bus: the bus.
     ///   - program: the server.
+    ///   - isRunning: whether it is started.
     ///   - markup: whether dunst supports markup, and announces it.
-    package init(on bus: PrivateBus, _ program: Program = .dunst, markup: Bool = true) async throws {
-        self.bus = bus
+    package init(
+        on bus: PrivateBus,
+        _ program: Program = .dunst,
+        isRunning: Bool = true,
+        markup: Bool = true
+    ) async throws {
+        (self.bus, self.program) = (bus, program)
         folder = try TemporaryDirectory("indicator-server")
-        let configuration = try folder.write(
-            "[global]\n    markup = \(markup ? "full" : "no")\n    history_length = 1000\n",
-            to: "dunstrc"
-        )
+        let configuration = "[global]\n    markup = \(markup ? "full" : "no")\n    history_length = 1000\n"
+        try folder.write(configuration, to: "dunstrc")
         screen = try await Screen()
-        let daemon = try Daemon(
-            Self.path(of: program.package) ?? program.package,
-            program == .dunst ? ["-conf", configuration] : [],
+        if isRunning { try await start() }
+    }
+
+    /// Starts it, after ``kill()``, too; returns when it owns its name.
+    package func start() async throws {
+        let started = try Daemon(
+            Self.path(of: program.rawValue) ?? program.rawValue,
+            program == .dunst ? ["-conf", folder.appending("dunstrc")] : [],
             environment: [
                 "DISPLAY": screen.display, "DBUS_SESSION_BUS_ADDRESS": bus.address, "WAYLAND_DISPLAY": "",
                 "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "GSETTINGS_BACKEND": "memory",
                 "QT_QPA_PLATFORM": "xcb",
             ],
-            package: program.package
+            package: program.rawValue
         )
-        self.daemon = daemon
-        guard try await eventually({ try await ownsName(on: bus, processID: daemon.processID) }) else {
-            throw FixtureError("\(program.package) did not start: \(daemon.errors)")
+        daemon.withLock { $0 = started }
+        let service = "org.freedesktop.DBus"
+        let isOwner = try await eventually {
+            let method = "GetConnectionUnixProcessID"
+            let owner = try await bus.busctl("call", service, "/", service, method, "s", Self.name)
+            return owner.output == "u \(started.processID)\n"
         }
+        if !isOwner { throw FixtureError("\(program.rawValue) did not start: \(started.errors)") }
     }
 
-    /// How many notifications it shows now. This and the following properties work with dunst only.
-    package var displayedCount: Int { get async throws { try await count("displayedLength") } }
+    /// How many notifications it shows now; 0 if it does not run, and for others than dunst, which do not say. The
+    /// following properties work with dunst only.
+    package var displayedCount: Int {
+        get async throws {
+            let isKnown = program == .dunst && daemon.withLock { $0 != nil }
+            return isKnown ? try await count("displayedLength") : 0
+        }
+    }
 
     /// How many notifications were closed.
     package var historyCount: Int { get async throws { try await count("historyLength") } }
@@ -89,19 +98,26 @@ package final class NotificationServer: Sendable {
     }
 
     /// Its warnings and errors.
-    package var complaints: String { daemon.output + daemon.errors }
+    package var complaints: String { daemon.withLock { $0.map { $0.output + $0.errors } ?? "" } }
 
-    /// Closes the latest notification, as the user does.
-    ///
-    /// - Parameter waits: whether this returns after that; otherwise, when the server will do so next.
-    package func dismiss(waits: Bool = true) async throws {
-        let option = "--expect-reply=\(waits ? "yes" : "no")"
-        _ = try await bus.busctl(option, "call", Self.name, Self.path, Self.control, "NotificationCloseLast")
+    /// Executes a command of a script.
+    package func execute(_ words: [Substring]) async throws {
+        switch words[0] {
+        case "start": try await start()
+        case "kill": await kill()
+        case "pause": pause()
+        case "resume": resume()
+        case "dismiss":
+            // Without the reply: it may be paused. It closes the latest notification, as the user does.
+            let (name, method) = (Self.name, "NotificationCloseLast")
+            _ = try await bus.busctl("--expect-reply=no", "call", name, Self.path, Self.control, method)
+        default: throw FixtureError("unknown command: \(words)")
+        }
     }
 
-    package func pause() { daemon.send(SIGSTOP) }
-    package func resume() { daemon.send(SIGCONT) }
-    package func kill() async { await daemon.end() }
+    package func pause() { daemon.withLock { $0 }?.send(SIGSTOP) }
+    package func resume() { daemon.withLock { $0 }?.send(SIGCONT) }
+    package func kill() async { await daemon.withLock { $0.take() }?.end() }
 
     private func count(_ property: String) async throws -> Int {
         let result = try await bus.busctl("get-property", Self.name, Self.path, Self.control, property)
@@ -111,10 +127,4 @@ package final class NotificationServer: Sendable {
     private static let name = "org.freedesktop.Notifications"
     private static let path = "/org/freedesktop/Notifications"
     private static let control = "org.dunstproject.cmd0"
-}
-
-private func ownsName(on bus: PrivateBus, processID: Int32) async throws -> Bool {
-    let (service, name) = ("org.freedesktop.DBus", "org.freedesktop.Notifications")
-    let result = try await bus.busctl("call", service, "/", service, "GetConnectionUnixProcessID", "s", name)
-    return result.output == "u \(processID)\n"
 }

@@ -4,7 +4,70 @@ import TestSupport
 /// The real Cinnamon, under an X server without a screen.
 @Suite(.needs(.screen), .needs(.bus)) struct CinnamonTests {
     private static let program = "/usr/bin/cinnamon"
-    private static let name = "org.Cinnamon"
+
+    final class Cinnamon: NotificationScreen {
+        let screen: Screen
+        private let bus: PrivateBus
+        private let system: PrivateBus
+        private let folder: TemporaryDirectory
+        private let daemon: Daemon
+
+        init(on bus: PrivateBus) async throws {
+            self.bus = bus
+            system = try await PrivateBus()
+            screen = try await Screen()
+            folder = try TemporaryDirectory("indicator-cinnamon")
+            // The applet decides what becomes of a notification after its time. Others take a minute to start.
+            try folder.write(
+                """
+                [org/cinnamon]
+                enabled-applets=['panel1:right:0:notifications@cinnamon.org:0']
+                startup-animation=false
+
+                """,
+                to: "config/glib-2.0/settings/keyfile"
+            )
+            let variables = [
+                "GSETTINGS_BACKEND": "keyfile", "DISPLAY": screen.display, "XDG_CURRENT_DESKTOP": "X-Cinnamon",
+                "XDG_SESSION_TYPE": "x11",
+            ]
+            let environment = folder.desktop(on: bus, system: system).merging(variables) { $1 }
+            let daemon = try Daemon(program, environment: environment)
+            self.daemon = daemon
+            let state = "[Main.runState, AppletManager.get_role_provider_exists(AppletManager.Roles.NOTIFICATIONS)]"
+            try await expectEventually("\(daemon.errors)") { try await evaluate(state) == "[2,true]" }
+        }
+
+        func evaluate(_ script: String) async throws -> String? { try await bus.evaluate(script, in: "org.Cinnamon") }
+
+        /// Sets how many seconds it shows a notification.
+        func show(for seconds: Int) async throws {
+            let script = "Main.messageTray.settings.set_int('notification-duration', \(seconds))"
+            #expect(try await evaluate(script) != nil)
+        }
+
+        var displayedCount: Int { get async throws { try await shown().count } }
+        var texts: [String]? { get async throws { try await shown() } }
+
+        /// The texts of the notifications that it has, of those that fulfil a condition.
+        func shown(_ condition: String = "true") async throws -> [String] {
+            let all = "Object.values(Main.notificationDaemon._notifications)"
+            let text = try #require(await evaluate("\(all).filter(one => \(condition)).map(one => one.body)"))
+            return try JSONDecoder().decode([String].self, from: Data(text.utf8))
+        }
+
+        /// Clicks on the button that closes the notification on the screen, if there is one.
+        func pressButton() async throws {
+            let script = """
+                Main.messageTray._notification?._table.get_children()
+                    .filter(one => one.child?.icon_name == "window-close")
+                    .map(one => one.get_transformed_position().map((start, axis) => start + one.get_size()[axis] / 2))
+                """
+            let text = try await evaluate(script) ?? ""
+            guard let place = try? JSONDecoder().decode([[Double]].self, from: Data(text.utf8)).first else { return }
+            try await screen.click(x: Int(place[0]), y: Int(place[1]))
+        }
+    }
 
     @Test(
         "Shown again after Cinnamon has closed it, not after the user has; never empty; none remains",
@@ -12,131 +75,59 @@ import TestSupport
         arguments: NotificationWay.allCases
     )
     func closed(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let system = try await PrivateBus()
-        let screen = try await Screen()
-        let folder = try TemporaryDirectory("indicator-cinnamon")
-        let cinnamon = try await cinnamon(on: bus, system: system, screen, in: folder)
-        let monitor = try await NotifyMonitor(bus)
+        let server = { bus in try await Cinnamon(on: bus) }
+        try await onDesktop("expiry=3600", through: way, leaving: 1, server: server) { desk in
+            let (cinnamon, monitor) = (desk.server, desk.monitor)
+            #expect(await desk.probe.logs("sent to cinnamon "))
+            // Cinnamon reports its own close, after 4 s, as the user's.
+            try await desk.probe.tell("begin", "first") { monitor.closingReasons == [2] }
+            #expect(desk.shown.map(\.body) == ["first"])
+            #expect(try await cinnamon.shown() == [])
+            try await cinnamon.show(for: 3600)
+            try await desk.follow("label second = second")
+            try await expectEventually {
+                try await cinnamon.pressButton()
+                return try await cinnamon.shown() == []
+            }
+            #expect(await eventually { monitor.closingReasons == [2, 0] })
+            // Cinnamon keeps one that is under the pointer.
+            _ = try await cinnamon.screen.run("xdotool", ["mousemove", "320", "400"], package: "xdotool")
+            try await isKeptAway(desk.probe, desk)
+            #expect(desk.shown.map(\.body) == ["first", "second", "again"])
 
-        let probe = try await DesktopProbe.notifying("expiry=3600", through: way, on: bus)
-        #expect(await probe.logs("sent to cinnamon "))
-        try await probe.tell("begin", "first")
-        // Cinnamon reports its own close, after 4 s, as the user's.
-        #expect(await eventually { monitor.closingReasons == [2] }, "\(cinnamon.errors)")
-        #expect(monitor.shown.map(\.body) == ["first"])
-        #expect(try await shown(on: bus) == [])
-        try await show(for: 3600, on: bus)
-        try await probe.tell("label", "second") { try await shown(on: bus) == ["second"] }
-        try await expectEventually {
-            try await pressButton(on: bus, screen)
-            return try await shown(on: bus) == []
+            // One that is not transient is in a list after its time, from which the user removes it.
+            try await cinnamon.show(for: 4)
+            let lasting = try await DesktopProbe.notifying("lasting expiry=3600", through: way, on: desk.bus)
+            try await lasting.tell("begin", "third") {
+                try await cinnamon.shown("one.notification?._inNotificationBin") == ["third"]
+            }
+            let removal = "Object.values(Main.notificationDaemon._notifications)[0].notification.destroy()"
+            #expect(try await cinnamon.evaluate(removal) != nil)
+            #expect(await eventually { monitor.closingReasons.last == 2 })
+            try await isKeptAway(lasting, desk)
+            #expect(desk.shown.map(\.body) == ["first", "second", "again", "third", "again"])
+
+            // With a completion delay, in which there is time for an update, and then an ordinary notification reports
+            // the outcome.
+            try await cinnamon.show(for: 3600)
+            let parts = "expiry=3600 completion=2 outcomes"
+            let other = try await DesktopProbe.notifying(parts, through: way, on: desk.bus)
+            try await other.tell("begin", "work") { try await cinnamon.shown() == ["work"] }
+            try await other.tell("end") { try await cinnamon.shown().first?.hasPrefix("work") == false }
+            try await other.shutdown()
+            try await monitor.catchUp()
+            #expect(desk.shown.dropFirst(5).map(\.body).first == "work")
+            #expect(desk.shown.count == 7 && !desk.shown.contains { $0.body.isEmpty }, "\(desk.shown)")
         }
-        #expect(await eventually { monitor.closingReasons == [2, 0] })
-        // Cinnamon keeps one that is under the pointer.
-        _ = try await screen.run("xdotool", ["mousemove", "320", "400"], package: "xdotool")
-        try await isKeptAway(probe, on: bus, monitor)
-        #expect(monitor.shown.map(\.body) == ["first", "second", "again"])
-
-        // One that is not transient is in a list after its time, from which the user removes it.
-        try await show(for: 4, on: bus)
-        let lasting = try await DesktopProbe("notification", "lasting", "expiry=3600", through: way, bus: bus)
-        #expect(try await lasting.backend("desktopNotification", is: "running"))
-        try await lasting.tell("begin", "third")
-        #expect(try await eventually { try await shown(on: bus, "one.notification?._inNotificationBin") == ["third"] })
-        let removal = "Object.values(Main.notificationDaemon._notifications)[0].notification.destroy()"
-        #expect(try await bus.evaluate(removal, in: Self.name) != nil)
-        #expect(await eventually { monitor.closingReasons.last == 2 })
-        try await isKeptAway(lasting, on: bus, monitor)
-        #expect(monitor.shown.map(\.body) == ["first", "second", "again", "third", "again"])
-
-        // With a completion delay, in which there is time for an update, and then an ordinary notification reports the
-        // outcome.
-        try await show(for: 3600, on: bus)
-        let other = try await DesktopProbe(
-            "notification",
-            "expiry=3600",
-            "completion=2",
-            "outcomes",
-            through: way,
-            bus: bus
-        )
-        try await other.tell("begin", "work") { try await shown(on: bus) == ["work"] }
-        try await other.tell("end") { try await shown(on: bus).first?.hasPrefix("work") == false }
-        try await other.shutdown()
-        try await monitor.catchUp()
-        #expect(monitor.shown.dropFirst(5).map(\.body).first == "work")
-        #expect(monitor.shown.count == 7 && !monitor.shown.contains { $0.body.isEmpty }, "\(monitor.shown)")
-        #expect(try await shown(on: bus).count == 1)
-        await cinnamon.end()
-    }
-
-    private func cinnamon(
-        on bus: PrivateBus,
-        system: PrivateBus,
-        _ screen: Screen,
-        in folder: TemporaryDirectory
-    ) async throws -> Daemon {
-        // The applet decides what becomes of a notification after its time. Others take a minute to start.
-        try folder.write(
-            """
-            [org/cinnamon]
-            enabled-applets=['panel1:right:0:notifications@cinnamon.org:0']
-            startup-animation=false
-
-            """,
-            to: "config/glib-2.0/settings/keyfile"
-        )
-        let cinnamon = try Daemon(
-            Self.program,
-            environment: [
-                "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "XDG_CONFIG_HOME": "\(folder.path)/config",
-                "XDG_DATA_HOME": "\(folder.path)/data", "XDG_CACHE_HOME": "\(folder.path)/cache",
-                "DBUS_SESSION_BUS_ADDRESS": bus.address, "DBUS_SYSTEM_BUS_ADDRESS": system.address,
-                "GSETTINGS_BACKEND": "keyfile", "GIO_USE_VFS": "local", "LIBGL_ALWAYS_SOFTWARE": "1",
-                "NO_AT_BRIDGE": "1", "DISPLAY": screen.display, "WAYLAND_DISPLAY": "",
-                "XDG_CURRENT_DESKTOP": "X-Cinnamon", "XDG_SESSION_TYPE": "x11",
-            ]
-        )
-        let state = "[Main.runState, AppletManager.get_role_provider_exists(AppletManager.Roles.NOTIFICATIONS)]"
-        try await expectEventually("\(cinnamon.errors)") { try await bus.evaluate(state, in: Self.name) == "[2,true]" }
-        return cinnamon
-    }
-
-    /// How many seconds Cinnamon shows a notification.
-    private func show(for seconds: Int, on bus: PrivateBus) async throws {
-        let script = "Main.messageTray.settings.set_int('notification-duration', \(seconds))"
-        #expect(try await bus.evaluate(script, in: Self.name) != nil)
     }
 
     /// What the user has closed is shown when the indicator is shown again, not earlier. Then the app ends.
-    private func isKeptAway(_ probe: DesktopProbe, on bus: PrivateBus, _ monitor: NotifyMonitor) async throws {
+    private func isKeptAway(_ probe: DesktopProbe, _ desk: Desk<Cinnamon>) async throws {
         try await probe.deliver("label", "kept away")
         try await probe.tell("end")
-        try await probe.tell("begin", "again") { try await shown(on: bus) == ["again"] }
-        try await probe.shutdown { try await shown(on: bus) == [] }
-        try await monitor.catchUp()
-    }
-
-    /// The texts of the notifications that Cinnamon has, of those that fulfil a condition.
-    private func shown(on bus: PrivateBus, _ condition: String = "true") async throws -> [String] {
-        let script = """
-            Object.values(Main.notificationDaemon._notifications).filter(one => \(condition)).map(one => one.body)
-            """
-        let text = try #require(await bus.evaluate(script, in: Self.name))
-        return try JSONDecoder().decode([String].self, from: Data(text.utf8))
-    }
-
-    /// Clicks on the button that closes the notification on the screen, if there is one.
-    private func pressButton(on bus: PrivateBus, _ screen: Screen) async throws {
-        let script = """
-            Main.messageTray._notification?._table.get_children()
-                .filter(one => one.child?.icon_name == "window-close")
-                .map(one => one.get_transformed_position().map((start, axis) => start + one.get_size()[axis] / 2))
-            """
-        let text = try await bus.evaluate(script, in: Self.name) ?? ""
-        guard let place = try? JSONDecoder().decode([[Double]].self, from: Data(text.utf8)).first else { return }
-        try await screen.click(x: Int(place[0]), y: Int(place[1]))
+        try await probe.tell("begin", "again") { try await desk.server.shown() == ["again"] }
+        try await probe.shutdown { try await desk.server.shown() == [] }
+        try await desk.monitor.catchUp()
     }
 }
 #endif

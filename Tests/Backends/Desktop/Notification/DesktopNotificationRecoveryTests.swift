@@ -5,121 +5,63 @@ import TestSupport
 
 /// Notification servers that are missing, appear, are replaced, or hang.
 @Suite(.needs(.notifications)) struct DesktopNotificationRecoveryTests {
-    private static let name = "desktopNotification"
-
-    @Test func `Without a session bus the status reports it, and the backend is stopped by a shutdown`() async throws {
-        let probe = try await DesktopProbe("notification", bus: nil)
-        #expect(try await probe.backend(Self.name, is: "unavailable: there is no session bus"))
-        try await probe.follow("begin work | shutdown")
-        #expect(try await probe.status(of: Self.name) == "stopped")
-    }
-
     @Test(arguments: NotificationWay.allCases)
     func `A server that appears later is used immediately; the backend starts none`(way: NotificationWay) async throws {
+        let (missing, name) = ("no service owns org.freedesktop.Notifications on this bus", "org.freedesktop.DBus")
         let bus = try await PrivateBus()
+        let activated = bus.folder.appending("activated")
         try bus.folder.write(
-            "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=/usr/bin/touch \(bus.folder.path)/activated\n",
+            "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=/usr/bin/touch \(activated)\n",
             to: "services/server.service"
         )
-        _ = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "ReloadConfig")
-        let service = "org.freedesktop.DBus"
-        let activatable = try await bus.busctl("call", service, "/", service, "ListActivatableNames")
+        _ = try await bus.busctl("call", name, "/", name, "ReloadConfig")
+        let activatable = try await bus.busctl("call", name, "/", name, "ListActivatableNames")
         #expect(activatable.output.contains("org.freedesktop.Notifications"))
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        #expect(try await probe.backend(Self.name, is: "no service owns org.freedesktop.Notifications on this bus"))
-        #expect(try await probe.status(of: Self.name).contains("install or start one, e.g. dunst"))
-        try await probe.tell("begin", "work")
-        #expect(try await probe.backend("other", is: "running"))
-        let server = try await NotificationServer(on: bus)
-        #expect(try await eventually { try await server.displayedCount == 1 })
-        #expect(try await probe.backend(Self.name, is: "running"))
-        // Nor when a server ends while it shows the notification.
-        await server.kill()
-        #expect(try await probe.backend(Self.name, is: "no service owns"))
-        let second = try await NotificationServer(on: bus)
-        #expect(try await eventually { try await second.displayedCount == 1 })
-        #expect(!FileManager.default.fileExists(atPath: bus.folder.appending("activated")))
-        try await probe.shutdown { try await second.displayedCount == 0 }
+        let server = { bus in try await NotificationServer(on: bus, isRunning: false) }
+        try await onDesktop(through: way, status: missing, on: bus, server: server) { desk in
+            try await desk.follow(
+                "? install or start one, e.g. dunst | begin work | server start | label first = first"
+            )
+            // Nor when a server ends while it shows the notification.
+            try await desk.follow("server kill ? no service owns | server start | label second = second")
+            #expect(!FileManager.default.fileExists(atPath: activated))
+        }
     }
 
     @Test(arguments: NotificationWay.allCases)
     func `When the name passes on, other apps' notifications there stay`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        var first: ScriptedServer? = try ScriptedServer(address: bus.address)
-        // It waits in the queue for the name.
-        let second = try ScriptedServer(address: bus.address, identifier: 100, others: [1])
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        try await probe.tell("begin", "work") { first?.shown == [1] }
-        first = nil
-        #expect(await eventually { second.shown.contains(100) })
-        #expect(second.shown == [1, 100])
-        try await probe.tell("end") { second.shown == [1] }
-    }
-
-    @Test("A server that hangs delays nothing, is reported, and is used again", arguments: NotificationWay.allCases)
-    func serverHangs(way: NotificationWay) async throws {
-        try await onDesktop(through: way) { server, monitor, probe in
-            try await probe.tell("begin", "before") { try await server.displayedCount == 1 }
-            server.pause()
-            try await probe.tell("label", "hanging")
-            #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
-            // The app and the other backends continue.
-            for round in 1...20 {
-                try await probe.deliver("label", "round \(round)")
-            }
-            #expect(try await probe.status(of: Self.name).hasPrefix("unavailable"))
-            try await probe.deliver("label", "the others go on")
-            server.resume()
-            #expect(try await probe.backend(Self.name, is: "running"))
-            #expect(await eventually { monitor.shown.last?.body == "the others go on" })
-            // The earlier notification was closed.
-            #expect(try await eventually { try await server.displayedCount == 1 })
-            try await probe.tell("end") { try await server.displayedCount == 0 }
-            #expect(try await server.history("body").first == "the others go on")
+        try await onDesktop(through: way, server: { try ScriptedServer(on: $0) }) { desk in
+            // It waits in the queue for the name.
+            let second = try ScriptedServer(on: desk.bus, .busy)
+            try await desk.follow("begin work = work")
+            #expect(desk.server.shown == [1])
+            desk.server.stop()
+            #expect(await eventually { second.shown == [1, 100] })
+            try await desk.probe.tell("end") { second.shown == [1] }
         }
     }
 
     @Test(arguments: NotificationWay.allCases)
     func `A server that ends before its answer is missing, and has refused nothing`(way: NotificationWay) async throws {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
-        try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
-        server.pause()
-        try await probe.tell("label", "hanging") { monitor.shown.last?.body == "hanging" }
-        // The end of the server and the error of the call arrive together.
-        kill(probe.processID, SIGSTOP)
-        await server.kill()
-        #expect(try await eventually { try await !bus.hasOwner(NotificationSession.interface) })
-        kill(probe.processID, SIGCONT)
-        #expect(try await probe.backend(Self.name, is: "no service owns"))
-        #expect(!probe.log.contains("did not show"), "\(probe.log)")
+        try await onDesktop(through: way) { desk in
+            try await desk.follow("begin work = work | server pause | label hanging ~ +work, hanging")
+            // The end of the server and the error of the call arrive together.
+            kill(desk.probe.processID, SIGSTOP)
+            await desk.server.kill()
+            #expect(try await eventually { try await !desk.bus.hasOwner(NotificationSession.interface) })
+            kill(desk.probe.processID, SIGCONT)
+            try await desk.follow("? no service owns")
+            #expect(!desk.probe.log.contains("did not show"), "\(desk.probe.log)")
+        }
     }
 
     @Test func `A server that hangs from the beginning, and is started again, is used at once`() async throws {
-        let bus = try await PrivateBus()
-        var hanging: BusPeer? = try .hangingServer(on: bus)
-        let indicator = IndicatorManager(backends: [BusBackend.probe(on: bus, BusBackend.notification)])
-        let reason = "\(NotificationSession.notResponding)"
-        #expect(await eventually { indicator.backendStatuses[0].state == .unavailable(reason: reason) })
-        withExtendedLifetime(hanging) {}
-        hanging = nil
-        let server = try ScriptedServer(address: bus.address)
-        #expect(await eventually { indicator.backendStatuses[0].state == .running })
-        await indicator.shutdown()
-        withExtendedLifetime(server) {}
-    }
-
-    @Test(arguments: NotificationWay.allCases)
-    func `A notification that a resuming server shows late is closed; one remains`(way: NotificationWay) async throws {
-        try await onDesktop(through: way) { server, monitor, probe in
-            server.pause()
-            try await probe.tell("begin", "late")
-            #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
-            server.resume()
-            #expect(await eventually { monitor.shown.count { $0.identifier == 0 } == 2 })
-            #expect(try await eventually { try await server.historyCount == 1 })
-            #expect(try await server.displayedCount == 1)
-            try await probe.tell("end") { try await server.displayedCount == 0 }
+        let server = { (bus: PrivateBus) in try ScriptedServer(on: bus, .hanging) }
+        try await onDesktop(status: "unavailable: the notification server does not answer", server: server) { desk in
+            desk.server.stop()
+            let next = try ScriptedServer(on: desk.bus)
+            try await desk.follow("? running")
+            withExtendedLifetime(next) {}
         }
     }
 
@@ -137,33 +79,36 @@ import TestSupport
         server.resume()
         #expect(try await eventually { try await probe.tell("available").hasPrefix("dunst ") })
         #expect(try await server.displayedCount == 0)
-        let nowhere = try await DesktopProbe(bus: nil)
-        #expect(try await nowhere.tell("available").hasPrefix("there is no session bus"))
     }
 
-    // MARK: What remains on the screen after the app has ended
-
     @Test(arguments: NotificationWay.allCases)
-    func `An app that ends after shutdown() leaves none on a busy machine`(way: NotificationWay) async throws {
+    func `Processes that end after shutdown() on a busy machine leave none`(way: NotificationWay) async throws {
         let (bus, server, monitor) = try await PrivateBus.withNotifications()
         let load = try (0..<2).map { _ in try Daemon("/bin/sh", ["-c", "while :; do :; done"]) }
-        // At night, 200 processes do so.
-        let runs = 4
-        for run in 0..<runs {
-            let probe = try await DesktopProbe("notification", through: way, bus: bus)
-            try await probe.tell("begin", "run \(run)")
-            // Every second run ends while the notification is being sent.
-            if run.isMultiple(of: 2) {
-                #expect(await eventually { monitor.shown.contains { $0.body == "run \(run)" } })
+        let (rounds, count) = Tier.nightly.isRequired ? (20, 10) : (2, 2)
+        for round in 0..<rounds {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<count {
+                    group.addTask {
+                        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+                        try await probe.tell("begin", "\(round) \(number)")
+                        // The others end while the notification is being sent.
+                        if number.isMultiple(of: 2) {
+                            #expect(await eventually { monitor.output.contains("\"\(round) \(number)\"") })
+                        }
+                        if number.isMultiple(of: 3) { try await probe.tell("end") }
+                        await probe.quit()
+                    }
+                }
+                try await group.waitForAll()
             }
-            await probe.quit()
             #expect(try await eventually { try await server.displayedCount == 0 })
         }
         for process in load { await process.end() }
         // Each notification that the monitor has seen was closed.
         try await monitor.catchUp()
         let shown = monitor.shown.count { $0.identifier == 0 }
-        #expect(shown >= runs / 2)
+        #expect(shown >= rounds * count / 2)
         #expect(Set(monitor.calls.filter { $0.member == "CloseNotification" }.map(\.identifier)).count == shown)
         #expect(try await server.historyCount == shown)
     }
@@ -171,19 +116,16 @@ import TestSupport
     @Test(arguments: NotificationWay.allCases)
     func `The notification of a killed app expires; while the app runs, it stays`(way: NotificationWay) async throws {
         // Long enough for an app on a busy machine to renew it in time.
-        try await onDesktop("expiry=22", through: way) { server, monitor, probe in
-            try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
+        try await onDesktop("expiry=22", through: way) { desk in
+            try await desk.follow("begin work = work")
             // It is renewed twice without any change.
-            #expect(await eventually(within: .seconds(180)) { monitor.shown.count >= 3 }, "\(monitor.shown)")
-            #expect(try await server.displayedCount == 1)
-            #expect(try await server.historyCount == 0)
-            for call in monitor.shown {
-                #expect(call.timeout == 22_000)
-                #expect(call.body == "work")
-            }
-            await probe.kill()
-            #expect(try await eventually { try await server.displayedCount == 0 })
-            #expect(try await server.historyCount == 1)
+            #expect(await eventually(within: .seconds(180)) { desk.shown.count >= 3 }, "\(desk.shown)")
+            #expect(try await desk.server.displayedCount == 1)
+            #expect(try await desk.server.historyCount == 0)
+            #expect(desk.shown.allSatisfy { $0.timeout == 22_000 && $0.body == "work" })
+            await desk.probe.kill()
+            #expect(try await eventually { try await desk.server.displayedCount == 0 })
+            #expect(try await desk.server.historyCount == 1)
         }
     }
 }

@@ -7,33 +7,56 @@ import TestSupport
 
 /// The notification, as dunst shows it.
 @Suite(.needs(.notifications)) struct DesktopNotificationTests {
-    @Test("Shown once, updated in place, closed", arguments: NotificationWay.allCases)
-    func shownUpdatedClosed(way: NotificationWay) async throws {
-        try await onDesktop(through: way) { server, monitor, probe in
-            #expect(try await server.displayedCount == 0)
-            try await probe.tell("begin", "Fetching") { try await server.displayedCount == 1 }
-            try await probe.tell("label", "Unpacking") { monitor.shown.last?.body == "Unpacking" }
-            try await probe.tell("progress", "0.4") { monitor.shown.last?.hints["value"] == "i 40" }
-            #expect(try await server.displayedCount == 1)
-            #expect(try await server.historyCount == 0)
-            try await probe.tell("end") { try await server.displayedCount == 0 }
-            #expect(try await server.history("summary", "body", "progress") == ["probe|Unpacking 40%|40"])
+    private static let scripts: Table = """
+        Shown once, updated in place, closed; the next time, another one
+          begin Fetching = Fetching | label Unpacking = Unpacking
+          progress 0.4 ~ +Fetching, Unpacking, Unpacking 40% 40 | end = nothing | begin Again = Again
+          ~ +Fetching, Unpacking, Unpacking 40% 40, +Again
+        A request for the user's attention has normal urgency
+          begin Signing = Signing | attention Key? = Signing: Key? | attention = Signing
+          ~ +Signing, Signing: Key?!, Signing
+        An invisible change of the progress is not sent
+          begin work = work | progress 0.401 = work 40% | progress 0.402 | progress 0.41 = work 41%
+          ~ +work, work 40% 40, work 41% 41
+        // dunst shows the update again, with the same identifier, and reports the close only to the sender.
+        One that the user closes during an update stays closed
+          begin first = first | server pause | server dismiss | label second ~ +first, second
+          server resume = nothing | end | begin third = third | ~ +first, second, +third
+        A server that hangs delays nothing, is reported, and is used again
+          begin before = before | server pause | label hanging ? unavailable: the notification server does not
+          deliver label one | deliver label two | deliver label after ? unavailable
+          server resume ? running | progress 0 = after 0% | end = nothing
+        A notification that a resuming server shows late is closed; one remains
+          server pause | begin late ? does not answer | server resume ~ +late, +late | = late
+        A server that replaces another during updates keeps no notification
+          begin first = first | label lost | server kill | label between | server start | label after = after
+          end = nothing | begin second = second | label lost | server kill | label between | server start
+          label after = after
+        """
 
-            #expect(await eventually { monitor.calls.last?.member == "CloseNotification" })
-            let calls = monitor.calls
-            let first = try #require(calls.first)
-            #expect(first.identifier == 0 && first.summary == "probe" && first.applicationName == "probe")
+    @Test(arguments: scripts, NotificationWay.allCases)
+    func dunst(_ row: (sentence: String, script: String), way: NotificationWay) async throws {
+        // On a busy machine, one with the default expiry would be renewed meanwhile, every 35 s.
+        try await onDesktop("expiry=3600", through: way) { desk in
+            try await desk.follow(row.script)
+            #expect(desk.shown.allSatisfy { $0.hints["suppress-sound"] == "b 1" && $0.hints["sound-name"] == nil })
+        }
+    }
+
+    @Test(arguments: NotificationWay.allCases)
+    func `Each part of the notification, and its end`(way: NotificationWay) async throws {
+        try await onDesktop(through: way) { desk in
+            try await desk.follow("begin Fetching = Fetching | progress 0.4 = Fetching 40%")
+            #expect(try await desk.server.historyCount == 0)
+            try await desk.follow("end = nothing")
+            #expect(try await desk.server.history("summary", "body", "progress") == ["probe|Fetching 40%|40"])
+            try await desk.monitor.catchUp()
+            #expect(desk.monitor.calls.last?.member == "CloseNotification")
+            let first = try #require(desk.shown.first)
+            #expect(first.summary == "probe" && first.applicationName == "probe")
             #expect(first.icon == "network-transmit-receive" && first.timeout == 55_000)
-            #expect(first.hints["urgency"] == "y 0" && first.hints["transient"] == "b 1")
-            #expect(first.hints["category"] == "s transfer" && first.hints["suppress-sound"] == "b 1")
-            #expect(first.hints["value"] == nil)
-            // One notification throughout.
-            let identifiers = Set(calls.dropFirst().map(\.identifier))
-            #expect(identifiers.count == 1 && !identifiers.contains(0), "\(calls)")
-
-            // The next time, a new notification is shown.
-            try await probe.tell("begin", "Again") { try await server.displayedCount == 1 }
-            #expect(await eventually { monitor.shown.last?.body == "Again" && monitor.shown.last?.identifier == 0 })
+            let hints = ["urgency": "y 0", "transient": "b 1", "category": "s transfer", "suppress-sound": "b 1"]
+            #expect(first.hints.filter { $0.key != "sender-pid" } == hints)
         }
     }
 
@@ -42,41 +65,26 @@ import TestSupport
         way: NotificationWay
     ) async throws {
         // In the completion delay, there is time for an update. After a close, swaync would lose the outcome.
-        try await onDesktop("completion=2 outcomes", through: way, leaving: 1) { server, monitor, probe in
-            try await probe.tell("begin", "work") { try await server.displayedCount == 1 }
-            try await probe.tell("succeed") { monitor.calls.count { $0.member == "CloseNotification" } == 1 }
-            #expect(monitor.calls.map(\.member) == ["Notify", "Notify", "CloseNotification"])
-            #expect(!monitor.shown.contains { $0.body.isEmpty }, "\(monitor.shown)")
+        try await onDesktop("completion=2 outcomes", through: way, leaving: 1) { desk in
+            try await desk.follow("begin work = work")
+            try await desk.probe.tell("succeed") { desk.monitor.calls.last?.member == "CloseNotification" }
+            #expect(desk.monitor.calls.map(\.member) == ["Notify", "Notify", "CloseNotification"])
+            #expect(!desk.shown.contains { $0.body.isEmpty }, "\(desk.shown)")
         }
     }
 
     @Test func `With 'live: false', only the outcome is shown`() async throws {
-        let (bus, server) = try await PrivateBus.withServer()
-        defer { withExtendedLifetime(server) {} }
-        let monitor = try await NotifyMonitor(bus)
-        let settings = "{live: false, after: 0}"
         let folder = try TemporaryDirectory()
+        let settings = "{live: false, after: 0}"
         let config = try folder.write(
             "startDelay: 0\nbackends: [desktopNotification]\ndesktopNotification: \(settings)\n",
             to: "config.yaml"
         )
-        let probe = try await DesktopProbe("config=\(config)", bus: bus, running: "desktopNotification")
-        try await probe.tell("begin", "work")
-        try await probe.tell("end") { !monitor.shown.isEmpty }
-        try await probe.shutdown()
-        try await monitor.catchUp()
-        #expect(monitor.shown.count == 1 && monitor.shown[0].body.hasPrefix("Ended"), "\(monitor.shown)")
-    }
-
-    @Test(arguments: NotificationWay.allCases)
-    func `A request for the user's attention has normal urgency and no sound`(way: NotificationWay) async throws {
-        try await onDesktop(through: way) { server, monitor, probe in
-            try await probe.tell("begin", "Signing") { try await server.displayedCount == 1 }
-            #expect(await eventually { monitor.shown.last?.hints["urgency"] == "y 0" })
-            try await probe.tell("attention", "Passphrase?") { monitor.shown.last?.body == "Signing: Passphrase?" }
-            #expect(monitor.shown.last?.hints["urgency"] == "y 1")
-            #expect(monitor.shown.allSatisfy { $0.hints["suppress-sound"] == "b 1" && $0.hints["sound-name"] == nil })
-            try await probe.tell("attention", "") { monitor.shown.last?.hints["urgency"] == "y 0" }
+        try await onDesktop("config=\(config)", leaving: 1) { desk in
+            try await desk.probe.follow("begin work | end")
+            #expect(await eventually { !desk.shown.isEmpty })
+            try await desk.shutdown()
+            #expect(desk.shown.count == 1 && desk.shown[0].body.hasPrefix("Ended"), "\(desk.shown)")
         }
     }
 
@@ -88,20 +96,20 @@ import TestSupport
 
     @Test(arguments: [true, false], NotificationWay.allCases)
     func `No label is read as markup, whatever the server supports`(markup: Bool, way: NotificationWay) async throws {
-        try await onDesktop(through: way, markup: markup) { server, monitor, probe in
+        let server = { bus in try await NotificationServer(on: bus, markup: markup) }
+        try await onDesktop(through: way, server: server) { desk in
             for label in Self.labels {
-                try await probe.tell("begin", label) { try await server.displayedCount == 1 }
                 let text = SafeText.singleLine(label, limit: 300)
                 let body = markup ? SafeText.markup(text) : text
-                #expect(await eventually { monitor.shown.last?.body == body }, "\(label)")
-                try await probe.tell("end") { try await server.displayedCount == 0 }
+                try await desk.probe.tell("begin", label) { desk.shown.last?.body == body }
+                try await desk.follow("end = nothing")
             }
-            try await probe.tell("begin", "long") { try await server.displayedCount == 1 }
-            try await probe.tell("long", "<&漢") { (monitor.shown.last?.body.count ?? 0) >= 300 }
-            #expect(monitor.shown.last?.body.unicodeScalars.count ?? .max < 3000)
-            #expect(try await server.displayedCount == 1)
-            #expect(try await probe.status(of: "desktopNotification") == "running")
-            if markup { #expect(!server.complaints.contains("Unable to parse markup"), "\(server.complaints)") }
+            try await desk.follow("begin long")
+            try await desk.probe.tell("long", "<&漢") { (desk.shown.last?.body.count ?? 0) >= 300 }
+            #expect(desk.shown.last?.body.unicodeScalars.count ?? .max < 3000)
+            #expect(try await eventually { try await desk.server.displayedCount == 1 })
+            try await desk.follow("? running")
+            if markup { #expect(!desk.server.complaints.contains("Unable to parse markup")) }
         }
     }
 
@@ -111,42 +119,20 @@ import TestSupport
     )
     func coalesced(way: NotificationWay) async throws {
         // On a busy machine, the default one would be renewed meanwhile, every 35 s.
-        try await onDesktop("expiry=3600", through: way) { server, monitor, probe in
+        try await onDesktop("expiry=3600", through: way) { desk in
             let start = ContinuousClock.now
-            try await probe.tell("begin", "label 0")
+            try await desk.probe.tell("begin", "label 0")
             var last = 0
             try await expectEventually {
                 last += 1
-                try await probe.tell("label", "label \(last)")
-                return monitor.shown.count >= 4
+                try await desk.probe.tell("label", "label \(last)")
+                return desk.shown.count >= 4
             }
-            #expect(await eventually { monitor.shown.last?.body == "label \(last)" })
-            let calls = monitor.shown
+            #expect(await eventually { desk.shown.last?.body == "label \(last)" })
+            let calls = desk.shown
             for (earlier, later) in zip(calls, calls.dropFirst()) { #expect(later.body != earlier.body) }
             // At most one each half second after the first one, however slow the machine is.
             #expect(calls.count - 1 <= Int(start.duration(to: .now) / .milliseconds(500)))
-            // An invisible change: the same text, the same percentage.
-            try await probe.tell("progress", "0.401") { monitor.shown.last?.hints["value"] == "i 40" }
-            let count = monitor.shown.count
-            try await probe.tell("progress", "0.402")
-            try await probe.tell("progress", "0.41") { monitor.shown.last?.hints["value"] == "i 41" }
-            #expect(monitor.shown.count == count + 1)
-            try await probe.tell("end") { try await server.displayedCount == 0 }
-        }
-    }
-
-    /// dunst shows the update again, with the same identifier, and reports the close only to the sender.
-    @Test("One that the user closes during an update stays closed", arguments: NotificationWay.allCases)
-    func closedDuringUpdate(way: NotificationWay) async throws {
-        try await onDesktop("expiry=3600", through: way) { server, monitor, probe in
-            try await probe.tell("begin", "first") { try await server.displayedCount == 1 }
-            server.pause()
-            try await server.dismiss(waits: false)
-            try await probe.tell("label", "second") { monitor.shown.last?.body == "second" }
-            server.resume()
-            #expect(try await eventually { try await server.displayedCount == 0 })
-            try await probe.follow("end | begin third = 1") { "\(try await server.displayedCount)" }
-            #expect(monitor.shown.map(\.body) == ["first", "second", "third"])
         }
     }
 }

@@ -5,7 +5,7 @@ import TestSupport
 
 /// When libnotify sends, and that an app is safe from it.
 @Suite(.needs(.notifications)) struct LibNotifyTests {
-    private static let name = "desktopNotification"
+    private static let direct = "over D-Bus, without libnotify: "
 
     /// How a probe says that it sends, after the name of the server.
     private func way(of probe: DesktopProbe) async throws -> String {
@@ -14,53 +14,55 @@ import TestSupport
         return text.components(separatedBy: ") ").dropFirst().joined(separator: ") ")
     }
 
+    /// Makes a library of a program in C.
+    private func library(_ program: String, named name: String, in folder: TemporaryDirectory) async throws -> String {
+        let source = try folder.write(program, to: "\(name).c")
+        let library = folder.appending(name)
+        let compiled = try await Command.run("cc", ["-shared", "-fPIC", "-o", library, source], package: "gcc")
+        try #require(compiled.status == 0, "\(compiled.error)")
+        return library
+    }
+
     @Test("The availability and the log say how notifications are sent, and why", .needs("cc", package: "gcc"))
     func reasons() async throws {
-        let (bus, server) = try await PrivateBus.withServer()
-        let folder = try TemporaryDirectory()
         // They mask the installed library: a file that is no library, and a library without functions.
-        let file = try folder.write("", to: "libnotify.so.4")
-        let masked = ["LD_LIBRARY_PATH": folder.path]
-        let other = try TemporaryDirectory()
-        try other.write("", to: "empty.c")
-        let library = other.appending("libnotify.so.4")
-        let options = ["-shared", "-o", library, other.appending("empty.c")]
-        let compiled = try await Command.run("cc", options, package: "gcc")
-        try #require(compiled.status == 0, "\(compiled.error)")
-        let empty = ["LD_LIBRARY_PATH": other.path]
-        let runtime = ["XDG_RUNTIME_DIR": bus.folder.path]
-        func launched(_ address: String) -> [String: String] {
-            runtime.merging(["DBUS_SESSION_BUS_ADDRESS": address]) { $1 }
+        let (invalid, empty) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let file = try invalid.write("", to: "libnotify.so.4")
+        _ = try await library("", named: "libnotify.so.4", in: empty)
+        let unloaded = Self.direct + "libnotify (package libnotify4) cannot be loaded: "
+        let rows: [(parts: String, libraries: TemporaryDirectory?, expected: String)] = [
+            ("", nil, "through libnotify"),
+            ("", invalid, unloaded + "\(file): file too short"),
+            ("", empty, unloaded + "libnotify.so.4 lacks g_main_context_new"),
+            ("own", nil, Self.direct + "the app itself uses libnotify, which is not thread-safe"),
+            ("descriptors=20", nil, Self.direct + "the process has too few descriptors left"),
+        ]
+        for row in rows {
+            try await onDesktop(row.parts, environment: ["LD_LIBRARY_PATH": row.libraries?.path ?? ""]) { desk in
+                #expect(await desk.probe.logs(row.expected), "\(desk.probe.log)")
+                #expect(try await way(of: desk.probe) == row.expected)
+                try await desk.follow("begin work = work | end = nothing")
+            }
         }
-        func app(_ part: String = "", _ environment: [String: String] = [:], descriptors: Int? = nil) async throws
-            -> DesktopProbe
-        {
-            try await DesktopProbe("notification", part, environment: environment, bus: bus, descriptors: descriptors)
+        try await onDesktop(through: .dbus) { #expect(await $0.probe.logs(Self.direct + "as configured")) }
+    }
+
+    @Test(arguments: [
+        ("", "running", "through libnotify"), ("unix:path=/nowhere;autolaunch:", "unavailable", ""),
+        ("autolaunch:", "running", direct + "GLib would look for the bus elsewhere, or start one"),
+    ])
+    func `GDBus never runs dbus-launch`(address: String, status: String, way: String) async throws {
+        let (bus, folder) = (try await PrivateBus(), try TemporaryDirectory())
+        let launcher = try folder.write("#!/bin/sh\ntouch \(folder.path)/launched\n", to: "dbus-launch")
+        chmod(launcher, 0o755)
+        let environment = [
+            "DBUS_SESSION_BUS_ADDRESS": address, "XDG_RUNTIME_DIR": bus.folder.path, "DISPLAY": ":0",
+            "PATH": "\(folder.path):/usr/bin:/bin",
+        ]
+        try await onDesktop(environment: environment, status: status, on: bus) { desk in
+            try await desk.follow(status == "running" ? "& \(way) | begin work = work" : "begin work")
         }
-        let (direct, unloaded) = (
-            "over D-Bus, without libnotify: ", "libnotify (package libnotify4) cannot be loaded: "
-        )
-        for (probe, expected) in [
-            (try await app(), "through libnotify"),
-            (try await DesktopProbe("notification", through: .dbus, bus: bus), direct + "as configured"),
-            (try await app("", masked), direct + unloaded + "\(file): file too short"),
-            (try await app("", empty), direct + unloaded + "libnotify.so.4 lacks g_main_context_new"),
-            (try await app("", launched("")), "through libnotify"),
-            (
-                try await app("", launched("autolaunch:")),
-                direct + "GLib would look for the bus elsewhere, or start one"
-            ),
-            (try await app("own"), direct + "the app itself uses libnotify, which is not thread-safe"),
-            (try await app(descriptors: 20), direct + "the process has too few descriptors left"),
-        ] {
-            #expect(try await probe.backend(Self.name, is: "running"))
-            #expect(await eventually { probe.log.contains(expected) }, "\(expected): \(probe.log)")
-            if !expected.contains("configured") { #expect(try await way(of: probe) == expected) }
-            try await probe.tell("begin", expected)
-            #expect(try await eventually { try await server.displayedCount == 1 }, "\(expected)")
-            try await probe.shutdown()
-            #expect(try await eventually { try await server.displayedCount == 0 }, "\(expected)")
-        }
+        #expect(!FileManager.default.fileExists(atPath: folder.appending("launched")))
     }
 
     @Test(.needs(.root))
@@ -77,73 +79,42 @@ import TestSupport
     }
 
     @Test func `An app loads libnotify only when it sends`() async throws {
-        let (bus, server) = try await PrivateBus.withServer()
-        func libraries(_ probe: DesktopProbe) async throws -> Set<Substring> {
-            let maps = try await Command.run("cat", ["/proc/\(probe.processID)/maps"]).output
-            return Set(maps.split(whereSeparator: \.isWhitespace).filter { $0.contains(".so") })
+        func loads(_ probe: DesktopProbe) async throws -> Bool {
+            try await Command.run("cat", ["/proc/\(probe.processID)/maps"]).output.contains("libnotify")
         }
         let tool = try await Command.run("readelf", ["-d", try Command.built("indicator")], package: "binutils")
         #expect(tool.output.contains("libc.so") && !tool.output.contains(/lib(dbus|glib|notify|systemd)/))
-        let without = try await DesktopProbe("property", bus: bus, running: "dbusProperty")
-        #expect(try await !libraries(without).contains { $0.contains("libnotify") })
+        let without = try await DesktopProbe(on: PrivateBus())
+        #expect(try await !loads(without))
         for way in NotificationWay.allCases {
-            let probe = try await DesktopProbe.notifying(through: way, on: bus)
-            let loaded = try await libraries(probe)
-            #expect(loaded.contains { $0.contains("libnotify") } == (way == .auto), "\(way): \(probe.log) \(loaded)")
+            try await onDesktop(through: way) { desk in
+                let isLoaded = try await loads(desk.probe)
+                #expect(isLoaded == (way == .auto), "\(way)")
+            }
         }
-        withExtendedLifetime(server) {}
-    }
-
-    @Test(arguments: ["autolaunch:", "", "unix:path=/nowhere;autolaunch:"])
-    func `GDBus never runs dbus-launch`(address: String) async throws {
-        let (bus, server) = try await PrivateBus.withServer()
-        let folder = try TemporaryDirectory()
-        let launcher = try folder.write("#!/bin/sh\ntouch \(folder.path)/launched\n", to: "dbus-launch")
-        chmod(launcher, 0o755)
-        let probe = try await DesktopProbe(
-            "notification",
-            environment: [
-                "DBUS_SESSION_BUS_ADDRESS": address, "XDG_RUNTIME_DIR": bus.folder.path, "DISPLAY": ":0",
-                "PATH": "\(folder.path):/usr/bin:/bin",
-            ],
-            bus: bus
-        )
-        try await probe.tell("begin", "work")
-        if address.hasPrefix("unix:") {
-            #expect(try await probe.backend(Self.name, is: "unavailable"))
-        } else {
-            #expect(try await eventually { try await server.displayedCount == 1 })
-        }
-        try await probe.shutdown()
-        #expect(!FileManager.default.fileExists(atPath: folder.appending("launched")))
     }
 
     @Test("An app that uses libnotify itself is not disturbed", arguments: ["own", "own=loop"])
     func neighbour(own: String) async throws {
-        try await onDesktop(own) { server, _, probe in
-            #expect(try await probe.tell("own-show", "before") == "done")
-            try await probe.tell("begin", "work") { try await server.displayedCount == 2 }
-            for number in 1...20 { #expect(try await probe.tell("own-show", "beside \(number)") == "done") }
-            #expect(try await eventually { try await server.displayedCount == 2 })
-            try await probe.shutdown { try await server.displayedCount == 1 }
-            #expect(try await probe.tell("own-show", "after") == "done")
-            try await probe.tell("own-close") { try await server.displayedCount == 0 }
-            #expect(await probe.logs("the app itself uses libnotify"))
+        try await onDesktop(own) { desk in
+            #expect(try await desk.probe.tell("own-show", "before") == "done")
+            try await desk.follow("begin work = 2: work")
+            for number in 1...20 { #expect(try await desk.probe.tell("own-show", "beside \(number)") == "done") }
+            #expect(try await eventually { try await desk.server.displayedCount == 2 })
+            try await desk.probe.shutdown { try await desk.server.displayedCount == 1 }
+            #expect(try await desk.probe.tell("own-show", "after") == "done")
+            try await desk.follow("own-close = nothing")
+            #expect(await desk.probe.logs("the app itself uses libnotify"))
         }
     }
 
     @Test func `When an app that begins to use libnotify later ends its use, D-Bus is used`() async throws {
-        try await onDesktop { server, monitor, probe in
-            try await probe.follow("begin first = 1 | own-load") { "\(try await server.displayedCount)" }
-            #expect(try await probe.tell("own-show", "own") == "done")
-            #expect(try await eventually { try await server.displayedCount == 2 })
-            try await probe.tell("own-close")
-            // This would end the process in the next call of libnotify.
-            try await probe.follow("own-end | label second = second") { monitor.shown.last?.body ?? "" }
-            #expect(await probe.logs("now sent over D-Bus, without libnotify: the app itself uses libnotify"))
+        try await onDesktop { desk in
+            // After this end, the next call of libnotify would end the process.
+            try await desk.follow("begin first = first | own-load | own-show own = 2: own | own-close | own-end")
+            try await desk.follow("label second = second | & now sent \(Self.direct)the app itself uses libnotify")
             // Its `notify_init` comes too late to choose another name.
-            #expect(Set(monitor.shown.map(\.applicationName)) == ["probe"])
-            #expect(try await server.displayedCount == 1)
+            #expect(Set(desk.shown.map(\.applicationName)) == ["probe"])
         }
     }
 
@@ -152,40 +123,35 @@ import TestSupport
         let folder = try TemporaryDirectory()
         let library = try await exhausting(folder)
         if isEarly { try folder.write("", to: "exhausted") }
-        try await onDesktop(environment: ["LD_PRELOAD": library]) { server, monitor, probe in
-            try await probe.tell("begin", "before") { try await server.displayedCount == 1 }
+        try await onDesktop(environment: ["LD_PRELOAD": library]) { desk in
+            try await desk.follow("begin before = before")
             try folder.write("", to: "exhausted")
-            try await probe.tell("label", "after") { monitor.shown.last?.body == "after" }
-            #expect(await probe.logs("without libnotify: GLib failed: "))
-            #expect(try await probe.backend(Self.name, is: "running"))
-            #expect(try await way(of: probe).contains("GLib failed: "))
-            #expect(try await server.displayedCount == 1)
+            try await desk.follow("label after = after | & without libnotify: GLib failed: | ? running")
+            #expect(try await way(of: desk.probe).contains("GLib failed: "))
         }
     }
 
     @Test(.needs("cc", package: "gcc"))
     func `An outcome that waits while GLib fails is sent over D-Bus`() async throws {
-        let (bus, server) = try await PrivateBus.withServer()
         let folder = try TemporaryDirectory()
         let environment = ["LD_PRELOAD": try await exhausting(folder)]
-        let probe = try await DesktopProbe("notification", "outcomes", environment: environment, bus: bus)
-        try await probe.tell("begin", "first") { try await server.displayedCount == 1 }
-        try folder.write("", to: "held")
-        try await probe.tell("label", "second") { FileManager.default.fileExists(atPath: folder.appending("waiting")) }
-        try await probe.deliver("succeed")
-        try folder.write("", to: "exhausted")
-        try FileManager.default.removeItem(atPath: folder.appending("held"))
-        #expect(await probe.logs("without libnotify: GLib failed: "))
-        // The outcome, which stays.
-        #expect(try await eventually { try await server.historyCount == 1 })
-        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await onDesktop("outcomes", environment: environment, leaving: 1) { desk in
+            try await desk.follow("begin first = first")
+            try folder.write("", to: "held")
+            let waiting = folder.appending("waiting")
+            try await desk.probe.tell("label", "second") { FileManager.default.fileExists(atPath: waiting) }
+            try await desk.probe.deliver("succeed")
+            try folder.write("", to: "exhausted")
+            try FileManager.default.removeItem(atPath: folder.appending("held"))
+            #expect(await desk.probe.logs("without libnotify: GLib failed: "))
+            #expect(try await eventually { try await desk.server.historyCount == 1 })
+        }
     }
 
     /// A library with which the process seems to have no descriptors for GLib's calls, as if another thread took the
     /// last one after the check, while there is a file `exhausted`. While there is one `held`, they wait.
     private func exhausting(_ folder: TemporaryDirectory) async throws -> String {
-        let source = try folder.write(
-            """
+        let program = """
             #define _GNU_SOURCE
             #include <errno.h>
             #include <fcntl.h>
@@ -207,120 +173,64 @@ import TestSupport
             }
             int eventfd(unsigned count, int flags) { return fails() ? -1 : syscall(SYS_eventfd2, count, flags); }
             int pipe2(int ends[2], int flags) { return fails() ? -1 : syscall(SYS_pipe2, ends, flags); }
-            """,
-            to: "exhaust.c"
-        )
-        let library = folder.appending("exhaust.so")
-        let compiled = try await Command.run("cc", ["-shared", "-fPIC", "-o", library, source], package: "gcc")
-        try #require(compiled.status == 0, "\(compiled.error)")
-        return library
+            """
+        return try await library(program, named: "exhaust.so", in: folder)
     }
 
     @Test func `With another session bus than before, libnotify is not used`() async throws {
-        let bus = try await PrivateBus()
-        var server: NotificationServer? = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe.notifying(on: bus)
-        let other = try await PrivateBus()
-        let next = try ScriptedServer(address: other.address)
-        try await probe.tell("environment", "DBUS_SESSION_BUS_ADDRESS", other.address)
-        await server?.kill()
-        // The next attempt may follow at once.
-        #expect(await probe.logs("no service owns"))
-        server = try await NotificationServer(on: bus)
-        try await probe.tell("begin", "work") { next.shown.count == 1 }
-        #expect(await probe.logs("over D-Bus, without libnotify: it is connected to another bus"))
-        try await probe.shutdown()
-        #expect(next.shown.isEmpty)
-        withExtendedLifetime(server) {}
+        try await onDesktop { desk in
+            let other = try await PrivateBus()
+            let next = try ScriptedServer(on: other)
+            try await desk.probe.tell("environment", "DBUS_SESSION_BUS_ADDRESS", other.address)
+            await desk.server.kill()
+            // The next attempt may follow at once.
+            try await desk.follow("& no service owns | server start")
+            try await desk.probe.tell("begin", "work") { next.shown.count == 1 }
+            try await desk.follow("& \(Self.direct)it is connected to another bus | shutdown")
+            #expect(next.shown.isEmpty)
+        }
     }
 
     @Test func `A server that reports no close to libnotify costs no memory`() async throws {
-        let bus = try await PrivateBus()
-        let server = try ScriptedServer(address: bus.address, reportsClosed: false)
-        let probe = try await DesktopProbe.notifying(on: bus)
-        // Reused memory is allocated in the first rounds; a leak grows in every round.
-        var growth = [Int.max]
-        while growth.count < 6, growth.last ?? 0 >= 500 {
-            let before = try #require(Int(try await probe.tell("memory")))
-            let target = server.lastIdentifier + 500
-            while server.lastIdentifier < target { try await probe.tell("flip", "1000", "0.2") }
-            growth.append(try #require(Int(try await probe.tell("memory"))) - before)
+        try await onDesktop(server: { try ScriptedServer(on: $0, .notReporting) }) { desk in
+            try await desk.probe.expectFlatMemory(below: 500) {
+                let target = desk.server.lastIdentifier + 500
+                while desk.server.lastIdentifier < target { try await desk.probe.tell("flip", "1000", "0.2") }
+            }
         }
-        #expect(growth.last ?? .max < 500, "kB in each round: \(growth.dropFirst())")
-    }
-
-    @Test func `A server that replaces another during updates keeps no notification`() async throws {
-        let bus = try await PrivateBus()
-        var server = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
-        for round in 0..<5 {
-            try await probe.tell("begin", "round \(round)") { try await server.displayedCount == 1 }
-            try await probe.tell("label", "update \(round)")
-            await server.kill()
-            try await probe.tell("label", "between \(round)")
-            server = try await NotificationServer(on: bus)
-            try await probe.follow("label after \(round) = 1 | end = 0") { "\(try await server.displayedCount)" }
-        }
-        withExtendedLifetime(server) {}
     }
 
     @Test(arguments: NotificationWay.allCases)
     func `Processes that end while the server hangs leave nothing when it resumes`(way: NotificationWay) async throws {
-        try await onDesktop(through: way) { server, monitor, _ in
+        try await onDesktop(through: way) { desk in
             var probes: [DesktopProbe] = []
             for number in 1...10 {
-                let probe = try await DesktopProbe("notification", through: way, bus: server.bus)
-                try await probe.tell("begin", "\(number)")
-                probes.append(probe)
+                probes.append(try await DesktopProbe("notification", through: way, bus: desk.bus))
+                try await probes.last?.tell("begin", "\(number)")
             }
-            #expect(try await eventually { try await server.displayedCount == 10 })
-            server.pause()
+            #expect(try await eventually { try await desk.server.displayedCount == 10 })
+            desk.server.pause()
             for (index, probe) in probes.enumerated() {
                 // Half of them are sending an update.
                 if index.isMultiple(of: 2) {
-                    try await probe.tell("label", "hanging \(index)") { monitor.output.contains("hanging \(index)\"") }
+                    let text = "hanging \(index)"
+                    try await probe.tell("label", text) { desk.monitor.output.contains("\(text)\"") }
                 }
                 probe.send("quit")
             }
             for probe in probes { #expect(await eventually { !probe.isRunning }) }
-            server.resume()
-            #expect(try await eventually { try await server.historyCount >= 10 })
+            desk.server.resume()
+            #expect(try await eventually { try await desk.server.historyCount >= 10 })
         }
-    }
-
-    @Test(.needs(.night))
-    func `200 processes show, close and end on a busy machine, and leave nothing`() async throws {
-        let (bus, server, monitor) = try await PrivateBus.withNotifications()
-        let load = try (0..<2).map { _ in try Daemon("/bin/sh", ["-c", "while :; do :; done"]) }
-        let rounds = 20
-        for round in 0..<rounds {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for number in 0..<10 {
-                    group.addTask {
-                        let probe = try await DesktopProbe("notification", bus: bus)
-                        try await probe.tell("begin", "\(round) \(number)")
-                        if number.isMultiple(of: 2) {
-                            #expect(await eventually { monitor.output.contains("\"\(round) \(number)\"") })
-                        }
-                        if number.isMultiple(of: 3) { try await probe.tell("end") }
-                        await probe.quit()
-                    }
-                }
-                try await group.waitForAll()
-            }
-            #expect(try await eventually { try await server.displayedCount == 0 })
-        }
-        for process in load { await process.end() }
-        try await monitor.catchUp()
-        #expect(monitor.shown.count >= rounds * 5)
     }
 
     @Test(arguments: NotificationWay.allCases)
     func `The notification names the app's desktop file, where it has one`(way: NotificationWay) async throws {
         let data = try TemporaryDirectory()
         try data.write("[Desktop Entry]\n", to: "applications/probe.desktop")
-        try await onDesktop(through: way, environment: ["XDG_DATA_HOME": data.path]) { _, monitor, probe in
-            try await probe.tell("begin", "work") { monitor.shown.last?.hints["desktop-entry"] == "s probe" }
+        try await onDesktop(through: way, environment: ["XDG_DATA_HOME": data.path]) { desk in
+            try await desk.follow("begin work = work")
+            #expect(desk.shown.last?.hints["desktop-entry"] == "s probe")
         }
     }
 }

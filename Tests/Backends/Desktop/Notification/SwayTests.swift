@@ -3,101 +3,86 @@ import TestSupport
 
 /// The notification servers of sway, each the real program, in a sway without a screen.
 @Suite(.needs(.bus)) struct SwayTests {
-    /// A server, and how the test observes it.
-    enum Server: String, CaseIterable {
-        case mako = "/usr/bin/mako"
-        case swaync = "/usr/bin/swaync"
-
-        /// Closes what it shows, as the user does: the object and interface, and the call.
-        var dismissal: [String] {
-            switch self {
-            case .mako: ["/fr/emersion/Mako", "fr.emersion.Mako", "DismissAllNotifications"]
-            case .swaync:
-                ["/org/erikreider/swaync/cc", "org.erikreider.swaync.cc", "HideLatestNotifications", "b", "true"]
-            }
+    /// A server in a sway of its own.
+    final class Server: NotificationScreen {
+        enum Program: String, CaseIterable {
+            case mako = "/usr/bin/mako"
+            case swaync = "/usr/bin/swaync"
         }
 
-        /// How many notifications it shows; SwayNotificationCenter counts no transient ones.
-        func isShowing(_ count: Int, on bus: PrivateBus) async throws -> Bool {
-            guard self == .mako else { return true }
-            let reply = try await SwayTests.busctl(
-                bus,
-                ["--json=short", "call", SwayTests.name] + dismissal.prefix(2) + ["ListNotifications"]
-            )
-            let object = try? JSONSerialization.jsonObject(with: Data(reply.utf8)) as? [String: Any]
-            return ((object?["data"] as? [Any])?.first as? [Any])?.count == count
-        }
-    }
+        private static let name = "org.freedesktop.Notifications"
+        private let program: Program
+        private let bus: PrivateBus
+        private let sway: Sway
+        private let daemon: Daemon
 
-    private static let name = "org.freedesktop.Notifications"
-    private static let servers: Needs = [
-        Server.mako.rawValue: "mako-notifier", Server.swaync.rawValue: "sway-notification-center",
-    ]
-
-    private static func busctl(_ bus: PrivateBus, _ arguments: [String]) async throws -> String {
-        try await Command.run("busctl", ["--address=\(bus.address)"] + arguments, package: "systemd").output
-    }
-
-    /// Starts a notification server; returns when it owns its name.
-    private func start(_ server: [String], in sway: Sway, on bus: PrivateBus) async throws -> Daemon {
-        let server = try sway.start(
-            server[0],
-            Array(server.dropFirst()),
-            environment: [
+        init(_ program: Program, on bus: PrivateBus) async throws {
+            (self.program, self.bus) = (program, bus)
+            sway = try await Sway()
+            let environment = [
                 "DBUS_SESSION_BUS_ADDRESS": bus.address, "GDK_BACKEND": "wayland", "GSETTINGS_BACKEND": "memory",
                 "NO_AT_BRIDGE": "1",
             ]
-        )
-        try await expectEventually("\(server.errors)") { try await bus.hasOwner(Self.name) }
-        return server
+            let daemon = try sway.start(program.rawValue, [], environment: environment)
+            self.daemon = daemon
+            try await expectEventually("\(daemon.errors)") { try await bus.hasOwner(Self.name) }
+        }
+
+        /// SwayNotificationCenter counts no transient ones.
+        var displayedCount: Int {
+            get async throws {
+                if program == .swaync { return 0 }
+                let reply = try await call("/fr/emersion/Mako fr.emersion.Mako ListNotifications")
+                let object = try? JSONSerialization.jsonObject(with: Data(reply.utf8)) as? [String: Any]
+                return ((object?["data"] as? [Any])?.first as? [Any])?.count ?? -1
+            }
+        }
+
+        /// Whether it shows one; of swaync, that is not known.
+        var showsOne: Bool { get async throws { program == .mako ? try await displayedCount == 1 : true } }
+
+        /// Closes what it shows, as the user does.
+        func dismiss() async throws {
+            let mako = "/fr/emersion/Mako fr.emersion.Mako DismissAllNotifications"
+            let swaync = "/org/erikreider/swaync/cc org.erikreider.swaync.cc HideLatestNotifications b true"
+            _ = try await call(program == .mako ? mako : swaync)
+        }
+
+        private func call(_ words: String) async throws -> String {
+            let options = ["--address=\(bus.address)", "--json=short", "call", Self.name]
+            let words = options + words.split(separator: " ").map(String.init)
+            return try await Command.run("busctl", words, package: "systemd").output
+        }
     }
+
+    private static let servers: Needs = [
+        "/usr/bin/mako": "mako-notifier", "/usr/bin/swaync": "sway-notification-center",
+    ]
 
     @Test(
         "Shown once, updated in place, not again after the user has closed it, and removed at the end",
         .needs(.root),
-        .needs(.sway, .nightly),
-        .needs(servers, .nightly),
-        arguments: Server.allCases,
+        .needs(.sway + servers, .nightly),
+        arguments: Server.Program.allCases,
         NotificationWay.allCases
     )
-    func shown(server: Server, way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let monitor = try await NotifyMonitor(bus)
-        let sway = try await Sway()
-        let daemon = try await start([server.rawValue], in: sway, on: bus)
-        let probe = try await DesktopProbe.notifying(through: way, on: bus)
-        try await probe.tell("begin", "work")
-        #expect(try await eventually { try await server.isShowing(1, on: bus) }, "\(daemon.errors)")
-        try await probe.tell("progress", "0.4")
-        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" }, "\(monitor.shown)")
-        #expect(Set(monitor.shown.map(\.identifier)) == [0, 1])
-        #expect(monitor.shown.count { $0.identifier == 0 } == 1)
-        #expect(try await server.isShowing(1, on: bus))
+    func shown(program: Server.Program, way: NotificationWay) async throws {
+        try await onDesktop(through: way, server: { try await Server(program, on: $0) }) { desk in
+            try await desk.probe.tell("begin", "work") { try await desk.server.showsOne && desk.shown.count == 1 }
+            try await desk.probe.tell("progress", "0.4") { desk.shown.last?.hints["value"] == "i 40" }
+            #expect(Set(desk.shown.map(\.identifier)) == [0, 1])
+            #expect(desk.shown.count { $0.identifier == 0 } == 1)
+            #expect(try await desk.server.showsOne)
 
-        _ = try await Self.busctl(bus, ["call", Self.name] + server.dismissal)
-        #expect(await eventually { monitor.closingReasons == [2] })
-        try await probe.follow("label more | end")
-        try await probe.tell("begin", "again") { monitor.shown.last?.body.hasPrefix("again") == true }
-        #expect(!monitor.shown.contains { $0.body.hasPrefix("more") })
-        #expect(try await eventually { try await server.isShowing(1, on: bus) })
-        try await probe.shutdown()
-        try await monitor.catchUp()
-        #expect(monitor.calls.last?.member == "CloseNotification")
-        #expect(try await eventually { try await server.isShowing(0, on: bus) })
-    }
-
-    @Test(.needs(.root), .needs(.sway, .nightly), .needs(servers, .nightly), arguments: NotificationWay.allCases)
-    func `One that mako closes after its own time is shown again`(way: NotificationWay) async throws {
-        let bus = try await PrivateBus()
-        let monitor = try await NotifyMonitor(bus)
-        let sway = try await Sway()
-        let mako = ["/usr/bin/mako", "--ignore-timeout=1", "--default-timeout=500"]
-        let daemon = try await start(mako, in: sway, on: bus)
-        let probe = try await DesktopProbe.notifying(through: way, on: bus)
-        try await probe.tell("begin", "work")
-        #expect(await eventually { monitor.closingReasons == [1] }, "\(daemon.errors)")
-        try await probe.tell("label", "more") { monitor.shown.last?.body == "more" }
-        #expect(monitor.shown.map(\.identifier) == [0, 0])
+            try await desk.server.dismiss()
+            #expect(await eventually { desk.monitor.closingReasons == [2] })
+            try await desk.probe.follow("label more | end")
+            try await desk.probe.tell("begin", "again") { desk.shown.last?.body.hasPrefix("again") == true }
+            #expect(!desk.shown.contains { $0.body.hasPrefix("more") })
+            #expect(try await eventually { try await desk.server.showsOne })
+            try await desk.shutdown()
+            #expect(desk.monitor.calls.last?.member == "CloseNotification")
+        }
     }
 }
 #endif
