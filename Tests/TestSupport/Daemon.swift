@@ -5,7 +5,7 @@ package final class Daemon: Sendable {
     package let outputPath: String
 
     private let ending = Ending()
-    private let input: Locked<FileHandle?>
+    private let input: Locked<FileHandle>
     private let folder: TemporaryDirectory
 
     private final class Ending: Sendable {
@@ -21,13 +21,11 @@ package final class Daemon: Sendable {
     ///   - program: a path, or a name to look up in `PATH`.
     ///   - arguments: its arguments.
     ///   - environment: added to that of the test; an empty value removes the variable.
-    ///   - standardInput: a descriptor for its standard input, instead of the pipe that ``write(_:)`` writes to.
     ///   - package: the Debian package of the program, for the message if it is not installed.
     package init(
         _ program: String,
         _ arguments: [String] = [],
         environment: [String: String] = [:],
-        standardInput: Int32? = nil,
         package: String? = nil
     ) throws {
         folder = try TemporaryDirectory()
@@ -35,14 +33,14 @@ package final class Daemon: Sendable {
         let path = try Command.find(program, package: package)
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }.filter { !$0.value.isEmpty }
         var ends: [Int32] = [-1, -1]
-        if standardInput == nil, pipe(&ends) != 0 { throw Self.cannotStart(path, errno) }
-        defer { if ends[0] >= 0 { close(ends[0]) } }
-        input = Locked(standardInput == nil ? FileHandle(fileDescriptor: ends[1], closeOnDealloc: true) : nil)
+        if pipe(&ends) != 0 { throw Self.cannotStart(path, errno) }
+        defer { close(ends[0]) }
+        input = Locked(FileHandle(fileDescriptor: ends[1], closeOnDealloc: true))
 
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, standardInput ?? ends[0], 0)
+        posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
         posix_spawn_file_actions_addopen(&actions, 1, outputPath, O_WRONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 2, try folder.write("", to: "error"), O_WRONLY, 0)
         _ = Self.closeFrom(&actions, 3)
@@ -133,7 +131,7 @@ package final class Daemon: Sendable {
         var (brokenPipe, before, noTime) = (sigset_t(), sigset_t(), timespec())
         sigaddset(&brokenPipe, SIGPIPE)
         pthread_sigmask(SIG_BLOCK, &brokenPipe, &before)
-        input.withLock { try? $0?.write(contentsOf: Data((line + "\n").utf8)) }
+        input.withLock { try? $0.write(contentsOf: Data((line + "\n").utf8)) }
         sigtimedwait(&brokenPipe, nil, &noTime)
         pthread_sigmask(SIG_SETMASK, &before, nil)
     }
