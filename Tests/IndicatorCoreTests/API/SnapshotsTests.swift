@@ -54,6 +54,26 @@ import TestSupport
         #expect(zip(all, all.dropFirst()).allSatisfy { $0 != $1 })
     }
 
+    @Test func `A label that is added or removed, and the end of an activity with one, are published`() async {
+        let indicator = TestIndicator(delays: .noStart)
+        let (first, other) = (ManagedActivity("a", in: indicator.manager), ManagedActivity(nil, in: indicator.manager))
+        let labels = Locked<[String?]>([])
+        let loop = Task { [snapshots = indicator.manager.snapshots] in
+            for await snapshot in snapshots { labels.withLock { $0 = snapshot.activities.map(\.label) } }
+        }
+        let changes: [(change: () -> Void, labels: [String?])] = [
+            ({ other.label = "b" }, ["a", "b"]), ({ other.label = nil }, ["a"]), ({ first.end() }, []),
+        ]
+        for (index, (change, expected)) in changes.enumerated() {
+            change()
+            await expectEventually("\(index)") {
+                indicator.clock.advance(by: .milliseconds(100))
+                return labels.withLock(\.self) == expected
+            }
+        }
+        loop.cancel()
+    }
+
     /// One finished; the others waited for ever.
     @Test func `All loops over one sequence end with the indicator`() async {
         let indicator = TestIndicator()
