@@ -125,6 +125,7 @@ package struct OrderedObjects: Sendable {
 
     /// The objects with the lowest numbers.
     package func prefix(_ count: Int) -> [AnyObject] {
+        // Not a lazy chain: to look up its types takes 6 % of a launch.
         var objects: [AnyObject] = []
         for entry in entries[start...] {
             if objects.count == count { break }

@@ -13,20 +13,13 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     /// How long there must be no event before a change counts as complete.
     private static let quietTime = Duration.milliseconds(50)
 
-    private struct Watch {
-        let number: CInt
-        let folder: String
-        var names: Set<String>
-    }
-
     private let paths: [String]
     private let changed: @Sendable () -> Void
     private let inotify: Int32
     private let thread: ServiceThread
     /// When a change counts as complete; `nil` while there is none.
     private var due: SuspendingClock.Instant?
-    /// The watched folders and files; those without names.
-    private var watches: [Watch] = []
+    private var watches: [CInt: (folder: String, names: Set<String>)] = [:]
     /// While a file was created or written, and its writer has not closed it: the name of its close if it was made
     /// without one (O_TMPFILE), and linked here.
     private var unfinished: String?
@@ -89,10 +82,10 @@ final class FileWatcher: PollSource, @unchecked Sendable {
     /// events were lost.
     private func concernsFile(_ event: inotify_event, name: String) -> Bool {
         func isAny(_ events: Int32...) -> Bool { events.contains { event.mask & UInt32($0) != 0 } }
-        let watch = watches.first { $0.number == event.wd }
-        guard name.isEmpty || watch?.names.contains(name) == true || name == unfinished else { return false }
+        guard name.isEmpty || watches[event.wd]?.names.contains(name) == true || name == unfinished
+        else { return false }
         var status = stat()
-        let isNew = isAny(IN_CREATE) && lstat("\(watch?.folder ?? "")/\(name)", &status) == 0
+        let isNew = isAny(IN_CREATE) && lstat("\(watches[event.wd]?.folder ?? "")/\(name)", &status) == 0
         // Another event follows when the writer closes the file: it is complete only then, whatever its mode.
         if isAny(IN_MODIFY) || isNew && status.st_mode & S_IFMT == S_IFREG && status.st_nlink == 1 {
             unfinished = "#\(status.st_ino)"
@@ -113,16 +106,10 @@ final class FileWatcher: PollSource, @unchecked Sendable {
         // no event.
         repeat {
             (failure, folders) = (nil, currentFolders)
-            var updated: [Watch] = []
+            var updated: [CInt: (folder: String, names: Set<String>)] = [:]
             func watch(_ path: String, _ events: CInt, _ names: Set<String> = []) {
-                let number = inotify_add_watch(inotify, path, UInt32(bitPattern: events))
-                if number < 0 { return failure = errno }
-                // Two paths may lead to one folder.
-                if let index = updated.firstIndex(where: { $0.number == number }) {
-                    updated[index].names.formUnion(names)
-                } else {
-                    updated.append(Watch(number: number, folder: path, names: names))
-                }
+                let watch = inotify_add_watch(inotify, path, UInt32(bitPattern: events))
+                if watch < 0 { failure = errno } else { updated[watch, default: (path, [])].names.formUnion(names) }
             }
             for (folder, names) in folders {
                 watch(folder, ofFolder, names)
@@ -132,12 +119,11 @@ final class FileWatcher: PollSource, @unchecked Sendable {
                     watch(path, IN_MODIFY | IN_CLOSE_WRITE)
                 }
             }
-            for old in watches.map(\.number) where !updated.contains(where: { $0.number == old }) {
-                inotify_rm_watch(inotify, old)
-            }
+            for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
             watches = updated
         } while currentFolders != folders
-        return watches.contains { !$0.names.isEmpty } ? nil : failure
+        // Files are watched without names.
+        return watches.values.contains { !$0.names.isEmpty } ? nil : failure
     }
 
     /// The folders and names to watch now.

@@ -110,7 +110,7 @@ public struct SettingsReader: Sendable {
         }
         let isReported = mistakes.count > before
         if value == nil { values[name] = setting.standard }
-        (setting.current, setting.isHidden) = form.isSecret ? (nil, values[name] != nil) : (values[name], false)
+        setting.value = values[name].map { form.isSecret ? "(hidden)" : $0.configurationText }
         settings.append(setting)
         let isMissing = setting.isRequired && value == nil
         if isMissing, !isReported { missing.append(setting) }
@@ -152,17 +152,12 @@ public struct Setting: Sendable, Hashable {
     let example: SettingValue?
     /// Whether a section without it is an error.
     let isRequired: Bool
-    /// The value; `nil` if there is none, or a secret one.
-    var current: SettingValue?
-    /// Whether there is a secret value.
-    var isHidden = false
+    /// The value as written in a config file; `nil` if there is none and the backend determines it.
+    public internal(set) var value: String?
     /// Where the value comes from; `nil` for the default.
     package internal(set) var location: ConfigurationMistake.Location?
     /// The same of the elements of a list.
     var places: [ConfigurationMistake.Location] = []
-
-    /// The value as written in a config file; `nil` if there is none and the backend determines it.
-    public var value: String? { isHidden ? "(hidden)" : current?.configurationText }
 
     /// The full name: `startDelay`, or `logFile.path`.
     public var key: String { section.map { "\($0).\(name)" } ?? name }

@@ -44,7 +44,7 @@ public final class SystemdStatusBackend: IndicatorBackend {
     ///   - name: the name that the config file and the diagnostics use.
     ///   - applicationName: the name of the app.
     ///   - settings: the text.
-    ///   - environment: the variables, of which one has the address of the socket.
+    ///   - environment: the environment variables; `NOTIFY_SOCKET` has the address of the socket.
     public init(
         name: String = "systemdStatus",
         applicationName: String,

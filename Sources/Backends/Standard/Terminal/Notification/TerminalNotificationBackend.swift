@@ -23,7 +23,7 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     ///   - applicationName: the name of the app.
     ///   - settings: which activities get a notification.
     ///   - path: the path of the terminal; by default, the controlling one.
-    ///   - environment: the variables that tell which terminal it is.
+    ///   - environment: the environment variables, by which the terminal is recognized.
     public init(
         name: String = "terminalNotification",
         applicationName: String,

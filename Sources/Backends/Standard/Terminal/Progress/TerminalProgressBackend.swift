@@ -86,14 +86,14 @@ public final class TerminalProgressBackend: IndicatorBackend {
     ///   - applicationName: the name of the app, shown if no activity has a label.
     ///   - settings: how the indicator is shown.
     ///   - descriptor: where lines are written. Not closed. By default, standard error.
-    ///   - environment: the variables that tell what the terminal can show, and whether colours are wanted.
+    ///   - environment: the environment variables: of the terminal, the locale, CI and colors (`NO_COLOR`).
     ///   - clock: measures the times between frames.
     ///   - date: returns the wall-clock time, for the times of activities.
     public init(
         name: String = "terminalProgress",
         applicationName: String,
         settings: TerminalProgressSettings = TerminalProgressSettings(),
-        descriptor: CInt = 2,
+        descriptor: CInt = STDERR_FILENO,
         environment: [String: String] = ProcessInfo.processInfo.environment,
         clock: any Clock<Duration> = SuspendingClock(),
         date: @escaping @Sendable () -> Date = { Date() }

@@ -76,7 +76,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
     ///   - applicationName: the name of the app, for the placeholder `{app}`.
     ///   - settings: the format of the title, and when to show progress.
     ///   - path: the path of the terminal; by default, the controlling one.
-    ///   - environment: the variables that tell which terminal and which character set it is.
+    ///   - environment: the environment variables, by which the terminal and its character set are recognized.
     ///   - clock: measures the time between two frames of the spinner.
     public init(
         name: String = "terminalTitle",
