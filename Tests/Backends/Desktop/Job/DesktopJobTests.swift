@@ -142,7 +142,7 @@ import TestSupport
         #expect(next.strayCallCount == 0 && next.views.count == 1)
     }
 
-    @Test func `While Plasma shows the job, the backend for docks sends nothing: Plasma does`() async throws {
+    @Test func `While Plasma shows the job, the backend for docks sends no bar: Plasma does`() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
         var server: JobServer? = try JobServer(on: bus)
@@ -152,9 +152,12 @@ import TestSupport
         #expect(server?.open.first?.desktopEntry == "org.example.probe")
         // Plasma takes it from the desktop file.
         #expect(server?.open.first?.properties["application-display-name"] == nil)
+        // The mark of a failure reaches docks with all that is new for them.
+        try await probe.follow("begin-other Moving | fail disk full = !") { monitor.updates.joined(separator: ", ") }
         server = nil
         #expect(try await probe.backend("desktopJob", is: "unavailable"))
-        try await probe.tell("progress", "0.75") { monitor.updates == ["75%"] }
+        try await probe.follow("end-other | begin Copying | progress 0.75")
+        await expectEventually { monitor.last.hasPrefix("75%") }
     }
 }
 #endif
