@@ -229,7 +229,9 @@ package struct MQTTPayloadProblem: Error, CustomStringConvertible {
 
     package init(_ description: String) { self.description = description }
 
-    private init(_ error: DecodingError) {
+    fileprivate static let number = Self("it has a number that is out of range")
+
+    private init(_ error: DecodingError, _ payload: Data) {
         func name(_ path: [any CodingKey]) -> String { "'\(path.map(\.stringValue).joined(separator: "."))'" }
         switch error {
         case .keyNotFound(let key, _): self.init("it has no \(name([key]))")
@@ -237,8 +239,8 @@ package struct MQTTPayloadProblem: Error, CustomStringConvertible {
             self.init(
                 context.codingPath.isEmpty ? "it is not an object" : "its \(name(context.codingPath)) has another type"
             )
-        case .dataCorrupted(let context) where !context.codingPath.isEmpty:
-            self.init("its \(name(context.codingPath)) is out of range")
+        // JSON with a number that its type cannot have.
+        case .dataCorrupted where (try? JSONSerialization.jsonObject(with: payload)) != nil: self = .number
         default: self.init("it is not JSON")
         }
     }
@@ -252,10 +254,11 @@ package struct MQTTPayloadProblem: Error, CustomStringConvertible {
         guard payload.count <= MQTTReport.longestPayload else {
             throw Self("it is longer than \(MQTTReport.longestPayload) bytes")
         }
+        let payload = Data(payload)
         do {
-            return try decoder.decode(Value.self, from: Data(payload))
+            return try decoder.decode(Value.self, from: payload)
         } catch let error as DecodingError {
-            throw Self(error)
+            throw Self(error, payload)
         } catch {
             throw Self("it is not JSON")
         }
@@ -272,7 +275,7 @@ extension MQTTReport {
         let progress = [progress] + (activities ?? []).map(\.progress)
         guard epoch > 0, seq ?? 1 > 0, count ?? 0 >= 0, (1...86400).contains(refresh ?? 1),
             progress.allSatisfy({ (0...1).contains($0 ?? 0) })
-        else { throw MQTTPayloadProblem("it has a number that is out of range") }
+        else { throw MQTTPayloadProblem.number }
         (label, attention) = (label.map(Self.text), attention.map(Self.text))
         since = since.map(Self.text)
         activities = activities?.prefix(16).map {

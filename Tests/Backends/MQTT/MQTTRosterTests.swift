@@ -197,10 +197,11 @@ import TestSupport
             (#"{"state":"active","epoch":1,"label":"MANYMANY"}"#, "it is longer than 65536 bytes"),
         ]
             + [
-                #""epoch":NaN"#, #""epoch":1.5"#, #""epoch":9223372036854775808"#, #""epoch":1e99"#,
-                #""epoch":1,"count":1e400"#, #""epoch":1,"progress":NaN"#, #""epoch":1,"progress":1e400"#,
+                #""epoch":NaN"#, #""epoch":1,"progress":NaN"#, #""epoch":1,"count":1e400"#,
+                #""epoch":1,"progress":1e400"#,
             ].map { (#"{"state":"active",\#($0)}"#, "it is not JSON") }
             + [
+                #""epoch":1.5"#, #""epoch":9223372036854775808"#, #""epoch":1e99"#,
                 #""epoch":0"#, #""epoch":-1"#, #""epoch":1,"seq":0"#, #""epoch":1,"count":-5"#,
                 #""epoch":1,"progress":7"#, #""epoch":1,"progress":-0.1"#,
                 #""epoch":1,"activities":[{"label":"x","since":"","progress":2}]"#,
