@@ -12,20 +12,13 @@ struct ConfigurationFileLocatorTests {
     private func load(path: String? = nil, _ environment: [String: String] = [:]) throws(ConfigurationError)
         -> IndicatorConfiguration
     {
-        var all = [
-            "HOME": "\(folder.path)/home",
-            "XDG_CONFIG_HOME": "\(folder.path)/config",
+        let places = [
+            "HOME": "\(folder.path)/home", "XDG_CONFIG_HOME": "\(folder.path)/config",
             "XDG_CONFIG_DIRS": "\(folder.path)/one:\(folder.path)/two",
         ]
-        all.merge(environment) { _, given in given }
-        return try IndicatorConfiguration.load(
-            from: ConfigurationSource(
-                for: "my-app",
-                path: path,
-                environment: all.filter { $0.value != "unset" },
-                registry: .forTests()
-            )
-        )
+        let environment = places.merging(environment) { $1 }
+        let source = ConfigurationSource(for: "my-app", path: path, environment: environment, registry: .forTests())
+        return try IndicatorConfiguration.load(from: source)
     }
 
     private static let usual = ["/h/.config/my-app", "/h/.config/indicator", "/etc/xdg/my-app", "/etc/xdg/indicator"]
@@ -51,11 +44,13 @@ struct ConfigurationFileLocatorTests {
     }
 
     @Test func `finds the first file in the documented order`() throws {
-        let places = ["given.yaml", "variable.yaml", "config/my-app/indicator.yml", "one/indicator/indicator.json"]
+        let places = [
+            "home/given.yaml", "variable.yaml", "config/my-app/indicator.yml", "one/indicator/indicator.json",
+        ]
         for place in places { try folder.save("{}", to: place) }
         for (index, place) in places.enumerated() {
-            let path = index == 0 ? "\(folder.path)/given.yaml" : nil
-            let variable = index <= 1 ? "\(folder.path)/variable.yaml" : "unset"
+            let path = index == 0 ? "~/given.yaml" : nil
+            let variable = index <= 1 ? "\(folder.path)/variable.yaml" : ""
             let configuration = try load(path: path, ["INDICATOR_CONFIG": variable])
             #expect(configuration.file == "\(folder.path)/\(place)")
             try FileManager.default.removeItem(atPath: "\(folder.path)/\(place)")
@@ -79,11 +74,6 @@ struct ConfigurationFileLocatorTests {
         #expect(source.withAbsolutePath.fileCandidates == [file])
         source.path = "a/indicator.yaml"
         #expect(source.withAbsolutePath.fileCandidates == [file])
-    }
-
-    @Test func `expands the home folder in a path`() throws {
-        try folder.save("{}", to: "home/mine.yaml")
-        #expect(try load(path: "~/mine.yaml").file == "\(folder.path)/home/mine.yaml")
     }
 
     @Test func `reports a dangling link`() throws {

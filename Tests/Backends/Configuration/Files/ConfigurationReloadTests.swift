@@ -17,10 +17,9 @@ private struct Fixture {
     private let backends = MadeBackends()
     var made: [InMemoryBackend] { backends.all.withLock(\.self) }
 
-    init(_ text: String, mode: mode_t = 0o600, isReloaded: Bool = true) throws {
+    init(_ text: String, isReloaded: Bool = true) throws {
         folder = try TemporaryDirectory()
         path = try folder.save(text)
-        try #require(chmod(path, mode) == 0)
         let (log, backends) = (log, backends)
         var source = ConfigurationSource(path: path)
         source.logger = Logger(label: "test") { _ in log }
@@ -98,14 +97,6 @@ struct ConfigurationReloadTests {
         #expect(fixture.problems == "")
     }
 
-    @Test(arguments: [("startDelay: [", 0o600), ("startDelay: 2\n", 0o666)] as [(String, mode_t)])
-    func `uses the defaults when its file cannot be used at all`(text: String, mode: mode_t) throws {
-        let fixture = try Fixture(text, mode: mode, isReloaded: false)
-        #expect(fixture.indicator.delays.startDelay == .seconds(1))
-        #expect(fixture.names == ["terminalTitle", "dbusProperty"])
-        #expect(fixture.indicator.configurationProblems.count == 1)
-    }
-
     @Test func `follows its file: only changed backends are restarted, and no activity is lost`() async throws {
         let fixture = try Fixture(Self.text)
         let indicator = fixture.indicator
@@ -152,21 +143,17 @@ struct ConfigurationReloadTests {
                 """
             ]
         )
+        // A kind rejects its settings.
+        try fixture.folder.save("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
+        await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
         #expect(fixture.indicator.delays.startDelay == .zero)
+        #expect(fixture.names == ["terminalTitle", "logFile", "audit"])
         #expect(fixture.made.map(\.stopCount) == [0, 0, 0])
 
         try await fixture.save(Self.text + "\ncompletionDelay: 2\n") {
             fixture.indicator.delays.completionDelay == .seconds(2)
         }
         #expect(fixture.made.count == 3)
-    }
-
-    @Test func `keeps its configuration when a kind rejects the new settings`() async throws {
-        let fixture = try Fixture(Self.text, isReloaded: false)
-        try fixture.folder.save("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
-        await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
-        #expect(fixture.names == ["terminalTitle", "logFile", "audit"])
-        #expect(fixture.made.allSatisfy { $0.stopCount == 0 })
     }
 
     @Test func `ignores events that do not change the file's text`() async throws {
@@ -195,17 +182,6 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
         #expect(fixture.made.count == 3)
         #expect(fixture.messages(.error) == [])
-    }
-
-    @Test func `keeps its configuration while the file is missing, and follows it when it exists again`() async throws {
-        let fixture = try Fixture(Self.text)
-        try FileManager.default.removeItem(atPath: fixture.path)
-        let error = await #expect(throws: ConfigurationError.self) {
-            try await fixture.indicator.reloadConfiguration()
-        }
-        #expect(error?.description == "\(fixture.path): error: the file cannot be read: No such file or directory")
-        #expect(fixture.indicator.backendStatuses.count == 3)
-        try await fixture.save("backends: []\n") { fixture.indicator.backendStatuses.isEmpty }
     }
 
     @Test func `keeps settings that the app has changed and the file has not`() async throws {

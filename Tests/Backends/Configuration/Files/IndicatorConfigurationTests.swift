@@ -25,56 +25,21 @@ struct IndicatorConfigurationTests {
           maxSize: 512 kB
         """
 
-    @Test func `has the values of its file`() throws {
-        let configuration = try configuration(of: Self.example)
-        #expect(configuration.isEnabled)
-        let delays = configuration.delays
-        #expect(delays.startDelay == .milliseconds(1500) && delays.completionDelay == .milliseconds(300))
-        #expect(delays.minimumVisibleTime == .seconds(2) && configuration.observe == ["indicator", "alamofire"])
-        #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty", "logFile", "audit"])
-        #expect(configuration.backends.map(\.kind.name) == ["terminalTitle", "dbusProperty", "logFile", "logFile"])
-        #expect(configuration.warnings.isEmpty)
-    }
-
-    @Test func `may use all of YAML's styles of strings`() throws {
-        let text = """
-            %YAML 1.1
-            ---
-            completionDelay: 0.5
-            backends:
-            - terminalTitle
-            - logFile
-            terminalTitle: {format: 'it''s {label}'}
-            logFile:
-              path: >-
-                /tmp/folder
-                with spaces/a.log
-            ...
-            """
-        let configuration = try configuration(of: text)
-        #expect(configuration.delays.completionDelay == .milliseconds(500))
-        #expect(configuration.backends[0].values["format"] == "it's {label}")
-        #expect(configuration.backends[1].values["path"] == "/tmp/folder with spaces/a.log")
-    }
-
-    @Test func `may have an address in a section on one line, which is not a comment`() throws {
-        let text = "{backends: [terminalTitle], terminalTitle: {format: https://ntfy.sh/x}}"
-        let configuration = try configuration(of: text)
-        #expect(configuration.backends[0].values["format"] == "https://ntfy.sh/x")
-    }
-
     @Test(arguments: [
+        ("yaml", "%YAML 1.1\n---\nterminalTitle: {format: 'it''s {label}'}\n...\n", "it's {label}"),
+        ("yaml", "terminalTitle:\n  format: >-\n    two\n    lines\n", "two lines"),
+        // Not a comment.
+        ("yaml", "{terminalTitle: {format: https://ntfy.sh/x}}", "https://ntfy.sh/x"),
         // As by Python's json and PHP: an emoji in two escapes, and slashes with a backslash.
-        (#"{"terminalTitle":{"format":"\ud83d\ude00 \uD83D\uDE00\/\u00e4"}}"#, "\u{1F600} \u{1F600}/\u{E4}"),
-        (#"{"terminalTitle": {"format": "\\ud83d\\ude00 \\\ud83d\ude00"}}"#, #"\ud83d\ude00 \\#u{1F600}"#),
-        ("{\n\t\"terminalTitle\":\n\t{\t\"format\": \n\t\t\"a\" }\n}", "a"),
+        ("json", #"{"terminalTitle":{"format":"\ud83d\ude00 \uD83D\uDE00\/\u00e4"}}"#, "\u{1F600} \u{1F600}/\u{E4}"),
+        ("json", #"{"terminalTitle": {"format": "\\ud83d\\ude00 \\\ud83d\ude00"}}"#, #"\ud83d\ude00 \\#u{1F600}"#),
+        ("json", "{\n\t\"terminalTitle\":\n\t{\t\"format\": \n\t\t\"a\" }\n}", "a"),
     ])
-    func `may be JSON as programs write it`(text: String, format: SettingValue) throws {
-        let configuration = try configuration(
-            of: text,
-            file: "indicator.json",
-            overrides: ["backends": ["terminalTitle"]]
-        )
+    func `may be YAML in every style, and JSON as programs write it`(type: String, text: String, format: SettingValue)
+        throws
+    {
+        let overrides: [String: SettingValue] = ["backends": ["terminalTitle"]]
+        let configuration = try configuration(of: text, file: "indicator.\(type)", overrides: overrides)
         #expect(configuration.backends[0].values["format"] == format)
     }
 
@@ -114,20 +79,16 @@ struct IndicatorConfigurationTests {
         let configuration = try configuration(
             of: Self.example,
             environment: [
-                "INDICATOR_ENABLED": "no",
-                "INDICATOR_START_DELAY": "0.25",
-                "INDICATOR_OBSERVE": "alamofire",
-                "INDICATOR_BACKENDS": "logFile, audit, second-log",
-                "INDICATOR_LOG_FILE_PATH": "/tmp/environment.log",
-                "INDICATOR_AUDIT_MAX_SIZE": "1 MiB",
-                "INDICATOR_SECOND_LOG_KIND": "logFile",
-                "INDICATOR_SECOND_LOG_PATH": "/tmp/second.log",
-                "INDICATOR_COMPLETION_DELAY": "",
+                "INDICATOR_ENABLED": "no", "INDICATOR_START_DELAY": "0.25", "INDICATOR_COMPLETION_DELAY": "",
+                "INDICATOR_OBSERVE": "alamofire", "INDICATOR_BACKENDS": "logFile, audit, second-log",
+                "INDICATOR_LOG_FILE_PATH": "/tmp/environment.log", "INDICATOR_AUDIT_MAX_SIZE": "1 MiB",
+                "INDICATOR_SECOND_LOG_KIND": "logFile", "INDICATOR_SECOND_LOG_PATH": "/tmp/second.log",
             ]
         )
         #expect(!configuration.isEnabled && configuration.observe == ["alamofire"])
-        #expect(configuration.delays.startDelay == .milliseconds(250))
-        #expect(configuration.delays.completionDelay == .milliseconds(300))
+        let delays = configuration.delays
+        #expect(delays.startDelay == .milliseconds(250) && delays.completionDelay == .milliseconds(300))
+        #expect(delays.minimumVisibleTime == .seconds(2))
         let backends = configuration.backends
         #expect(backends.map(\.name) == ["logFile", "audit", "second-log"])
         let paths: [SettingValue] = ["/tmp/environment.log", "/var/log/my-app/audit.log", "/tmp/second.log"]
@@ -160,15 +121,14 @@ struct IndicatorConfigurationTests {
                 "INDICATOR_AUDIT_KEEP": "2", "INDICATOR_CONFIG": "x", "INDICATOR_IGNORE": "vi",
             ]
         ).warnings
-        let lines = [
-            ("AUDIT_KEPE", "AUDIT_KEEP"), ("DBUS_PROPERTY_BUSS", "DBUS_PROPERTY_BUS"),
-            ("STARTDELAY", "START_DELAY"),
-        ]
-        .map { wrong, meant in
-            "environment variable INDICATOR_\(wrong): warning: there is no such setting, did you mean "
-                + "INDICATOR_\(meant)?"
-        }
-        #expect(warnings.map { $0.line(severity: "warning") } == lines)
+        let remark = "warning: there is no such setting, did you mean INDICATOR"
+        #expect(
+            warnings.map { $0.line(severity: "warning") } == [
+                "environment variable INDICATOR_AUDIT_KEPE: \(remark)_AUDIT_KEEP?",
+                "environment variable INDICATOR_DBUS_PROPERTY_BUSS: \(remark)_DBUS_PROPERTY_BUS?",
+                "environment variable INDICATOR_STARTDELAY: \(remark)_START_DELAY?",
+            ]
+        )
     }
 
     @Test func `gives overrides in code the highest precedence, and defaults in code the lowest`() throws {
@@ -194,17 +154,26 @@ struct IndicatorConfigurationTests {
                 of: "",
                 overrides: [
                     "startDelay": -1, "backends": ["logFile", "mine"], "logFile.path": ["a", "b"],
-                    "logFile.fromat": "text", "logFile.keep": 101, "mine.kind": "logfile",
-                ]
+                    "logFile.fromat": "text", "logFile.keep": 101, "mine.kind": "logfile", "logFile": [],
+                    "startdelay": 1, "terminalTitel.format": "x",
+                ],
+                // Of a kind that is not used.
+                defaults: ["terminalTitle.fromat": "x"]
             )
         }
         #expect(
             error?.description == """
+                'logFile' as set in code: error: unknown key '' in 'logFile'; settings of logFile: path, format, \
+                maxSize and 2 more
                 'logFile.fromat' as set in code: error: unknown key 'fromat' in 'logFile', did you mean 'format'?
                 'logFile.keep' as set in code: error: expected a whole number from 0 to 100, found '101'
                 'logFile.path' as set in code: error: expected the path of a file, found a list
                 'mine.kind' as set in code: error: unknown kind 'logfile', did you mean 'logFile'?
                 'startDelay' as set in code: error: expected a number of seconds, zero or more, found '-1'
+                'startdelay' as set in code: error: unknown key 'startdelay', did you mean 'startDelay'?
+                'terminalTitel' as set in code: error: unknown key 'terminalTitel', did you mean 'terminalTitle'?
+                'terminalTitle.fromat' as set in code: error: unknown key 'fromat' in 'terminalTitle', did you mean \
+                'format'?
                 """
         )
     }

@@ -50,8 +50,7 @@ extension SettingForm<StripSettings.Pin> {
     private func source(
         _ text: String,
         environment: [String: String] = [:],
-        overrides: [String: SettingValue] = [:],
-        defaults: [String: SettingValue] = [:]
+        overrides: [String: SettingValue] = [:]
     ) throws -> ConfigurationSource {
         let file = try folder.save(text)
         var registry = BackendRegistry.standard
@@ -83,8 +82,7 @@ extension SettingForm<StripSettings.Pin> {
             path: file,
             environment: ["HOME": "/home/user"].merging(environment) { $1 },
             registry: registry,
-            overrides: overrides,
-            defaults: defaults
+            overrides: overrides
         )
     }
 
@@ -105,7 +103,7 @@ extension SettingForm<StripSettings.Pin> {
         #expect(texts == ["/home/user/strip", "30", "[red]", "2", "P7", "(hidden)"])
     }
 
-    @Test func `Mistakes have the place, what was expected and the nearest name, in the file and in code`() throws {
+    @Test func `Mistakes have the place and what was expected`() throws {
         #expect(
             try mistakes(source("backends: [ledStrip]\n"))
                 == "indicator.yaml:1:12: error: 'ledStrip' needs 'device', the path of a file"
@@ -116,24 +114,6 @@ extension SettingForm<StripSettings.Pin> {
                 indicator.yaml:3:12: error: 'colors': expected one of red, green, found 'blue'
                 indicator.yaml:4:8: error: 'pin': expected a pin such as P4, found '4'
                 """
-        )
-        let strip = "backends: [ledStrip]\nledStrip: {device: /dev/strip}\n"
-        let wrong: [String: SettingValue] = [
-            "ledStrip": [], "ledStrip.lenght": 4, "startdelay": 1, "terminalTitel.format": "x",
-        ]
-        #expect(
-            try mistakes(source(strip, overrides: wrong)) == """
-                'ledStrip' as set in code: error: unknown key '' in 'ledStrip'; settings of ledStrip: device, length, \
-                colors and 4 more
-                'ledStrip.lenght' as set in code: error: unknown key 'lenght' in 'ledStrip', did you mean 'length'?
-                'startdelay' as set in code: error: unknown key 'startdelay', did you mean 'startDelay'?
-                'terminalTitel' as set in code: error: unknown key 'terminalTitel', did you mean 'terminalTitle'?
-                """
-        )
-        // Of a kind that is not used.
-        #expect(
-            try mistakes(source(strip, defaults: ["logFile.pth": "/tmp/x"]))
-                == "'logFile.pth' as set in code: error: unknown key 'pth' in 'logFile', did you mean 'path'?"
         )
     }
 
@@ -166,22 +146,5 @@ extension SettingForm<StripSettings.Pin> {
             try mistakes(source("backends: auto\nledStrip: {length: 3}\n"))
                 == "indicator.yaml:2:20: error: 'length': expected an even number, found '3'"
         )
-    }
-
-    @Test func `The reference has its settings, and is a config file`() throws {
-        let reference = try source("{}").registry.settingsReference
-        #expect(
-            reference.contains(
-                """
-                # ledStrip: the strip on the shelf
-                #ledStrip:
-                  # The strip's device. Value: the path of a file; must be given.
-                  #device: /dev/strip
-                  # How many lights. Value: a whole number from 1 to 1000.
-                  #length: 30
-                """
-            )
-        )
-        #expect(try IndicatorConfiguration.load(from: source(reference)).warnings.isEmpty)
     }
 }

@@ -33,13 +33,16 @@ extension BrokenFile {
         placeholder: {kind: terminalTitle, format: "{spiner} {label}"}
         > 2:44: 'format': expected a format with known placeholders (unknown placeholder '{spiner}' at character 1, \#
         did you mean '{spinner}'? For a brace, write '{{'), found '{spiner} {label}'
+        bars: {kind: terminalProgress, template: "{label} {bar:40.cyna}"}
+        > 3:42: 'template': expected a template with known placeholders (unknown style 'cyna' at \#
+        character 17, did you mean 'cyan'?), found '{label} {bar:40.cyna}'
         braces: {kind: terminalTitle, format: {label}}
-        > 3:39: 'format': expected a string, found a section ('key: value'); put a text like this in quotes
+        > 4:39: 'format': expected a string, found a section ('key: value'); put a text like this in quotes
         below:
           kind: terminalTitle
           format:
             label: x
-        > 7:5: 'format': expected a string, found a section ('key: value')
+        > 8:5: 'format': expected a string, found a section ('key: value')
         # wrong commands
         command: {run: [sh, -c, "echo ${HOME}"], timeLimit: 0}  # a time that would end each program at once
         > 1:16: 'run': expected arguments with known placeholders (unknown placeholder '{HOME}' at character 7; \#
@@ -219,6 +222,10 @@ extension BrokenFile {
         > 2:2: found a tab; YAML is indented with spaces
         # a pattern that begins with an asterisk | path: *.log
         > 1:7: a value cannot begin with '*' or '!'; put quotes around it
+        # an alias of an anchor, which may stand for billions of values
+        one: &one [x, x]
+        backends: [*one, *one]
+        > 2:12: a value cannot begin with '*' or '!'; put quotes around it
         # an asterisk with a combining mark | path: *\#u{301}.log
         > 1:7: a value cannot begin with '*' or '!'; put quotes around it
         # a value with a tag | format: !secret title

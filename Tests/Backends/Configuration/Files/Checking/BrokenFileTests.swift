@@ -49,31 +49,22 @@ struct BrokenFileTests {
         }
     }
 
-    private static let billions =
-        "a0: &a0 [x]\n"
-        + (1...9).map { "a\($0): &a\($0) [\(repeatElement("*a\($0 - 1)", count: 10).joined(separator: ","))]\n" }
-        .joined()
-
-    @Test(
-        "is reported, whatever its bytes",
-        arguments: [
-            (
-                "startDelay: 1\nbackends: [x",
-                "2:11: expected ',' or the end of what begins with a bracket in line 2, column 11"
-            ),
-            (billions, "2:10: a value cannot begin with '*' or '!'; put quotes around it"),
-            (
-                "backends: " + String(repeating: "[", count: 10_000),
-                "1:12: nested too deeply; settings are at most one section deep"
-            ),
-            (
-                "backends: [zzzzzzzzzz]\n" + (10..<60).map { "s\($0): {kind: logFile, path: /a}\n" }.joined(),
-                "1:12: unknown backend 'zzzzzzzzzz'; expected a section with a 'kind', or one of: terminalTitle, "
-                    + "desktopNotification, dbusProperty and 30 more"
-            ),
-        ]
-    )
-    func report(text: String, expected: String) throws {
+    @Test(arguments: [
+        (
+            "startDelay: 1\nbackends: [x",
+            "2:11: expected ',' or the end of what begins with a bracket in line 2, column 11"
+        ),
+        (
+            "backends: " + String(repeating: "[", count: 10_000),
+            "1:12: nested too deeply; settings are at most one section deep"
+        ),
+        (
+            "backends: [zzzzzzzzzz]\n" + (10..<60).map { "s\($0): {kind: logFile, path: /a}\n" }.joined(),
+            "1:12: unknown backend 'zzzzzzzzzz'; expected a section with a 'kind', or one of: terminalTitle, "
+                + "desktopNotification, dbusProperty and 30 more"
+        ),
+    ])
+    func `is reported, whatever its length`(text: String, expected: String) throws {
         #expect(try report(Array(text.utf8)) == [expected])
     }
 

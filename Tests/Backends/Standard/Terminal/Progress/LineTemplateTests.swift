@@ -1,7 +1,6 @@
 @testable import IndicatorCore
 import TestSupport
 
-@testable import BackendConfiguration
 @testable import IndicatorBackends
 
 @Suite("Templates of lines")
@@ -101,19 +100,5 @@ struct LineTemplateTests {
     func `are checked: names, options and styles, with their positions`(template: String, message: String) throws {
         let error = try #require(throws: SnapshotFormatError.self) { try LineTemplate(template) }
         #expect(error.description.hasPrefix(message), "\(error)")
-    }
-
-    @Test func `are a setting, whose mistakes have a position in the config file`() throws {
-        let folder = try TemporaryDirectory()
-        func load(_ template: String) throws -> IndicatorConfiguration {
-            let text = "backends: [terminalProgress]\nterminalProgress:\n  template: \"\(template)\"\n"
-            try folder.write(text, to: "indicator.yaml")
-            let path = folder.appending("indicator.yaml")
-            return try IndicatorConfiguration.load(from: ConfigurationSource(for: "app", path: path, environment: [:]))
-        }
-        #expect(try load("{label} {bar:40.cyan}").backends.first?.values["template"] == "{label} {bar:40.cyan}")
-        let error = try #require(throws: ConfigurationError.self) { try load("{label} {bar:40.cyna}") }
-        #expect(error.description.contains("indicator.yaml:3:13"), "\(error)")
-        #expect(error.description.contains("unknown style 'cyna' at character 17, did you mean 'cyan'?"), "\(error)")
     }
 }
