@@ -24,8 +24,8 @@ func titleSequences(_ words: Substring) -> String {
     private let first = Claimant()
     private let second = Claimant()
 
-    /// The claimants `a` and `b` show a title (`-` is none), and perhaps a progress, `busy` or in percent, and a
-    /// `status`, of which `done` may stay. After `=` is what is written: `[Work]` is a title, `{…}` a progress, and
+    /// The claimants `a` and `b` show a title (`-` is none), and perhaps that they are `busy`, and a `status`, of
+    /// which `done` may stay. After `=` is what is written: `[Work]` is a title, `{…}` a progress, and
     /// `<…>` a status.
     private static let claims: Table = """
         A title that was never written is skipped
@@ -65,12 +65,9 @@ func titleSequences(_ words: Substring) -> String {
             case "done": ledger.hide(claimant, leaving: [done])
             default:
                 var content = TitleState.Content(title: words[1] == "-" ? nil : String(words[1]))
-                let percentage = words.compactMap { Double($0) }.first.flatMap { Percentage($0 / 100) }
-                let state: TerminalProgress.State =
-                    words.contains("failed") ? .failed : words.contains("attention") ? .attention : .normal
-                if words.count > 2 { content.progress = TerminalProgress(state: state, percentage: percentage) }
+                if words.contains("busy") { content.progress = TerminalProgress() }
                 if words.contains("status") { content.records = [working] }
-                ledger.show(claimant, content, repeatsProgress: words.contains("again"))
+                ledger.show(claimant, content)
             }
             guard sides.count > 1 else { continue }
             let written = String(decoding: ledger.render(), as: UTF8.self)

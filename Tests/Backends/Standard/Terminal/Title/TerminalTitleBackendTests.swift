@@ -17,15 +17,11 @@ import TestSupport
         path: String? = nil,
         clock: VirtualClock = VirtualClock()
     ) throws -> BackendDriver<TerminalTitleBackend> {
-        BackendDriver(
+        let format = try SnapshotFormat(format)
+        return BackendDriver(
             TerminalTitleBackend(
                 applicationName: "app",
-                settings: TerminalTitleSettings(
-                    format: try SnapshotFormat(format),
-                    title: title,
-                    progress: progress,
-                    status: status
-                ),
+                settings: TerminalTitleSettings(format: format, title: title, progress: progress, status: status),
                 path: path ?? terminal.path,
                 environment: environment.merging(["LC_ALL": "C.UTF-8"]) { own, _ in own },
                 clock: clock
@@ -35,11 +31,6 @@ import TestSupport
 
     private func written() -> String { String(decoding: terminal.read(), as: UTF8.self) }
 
-    private func busy(_ label: String? = "Work", count: Int = 1, progress: Double? = nil) -> IndicatorSnapshot {
-        IndicatorSnapshot(state: .active, activityCount: count, label: label, progress: progress)
-    }
-
-    private static let ghostty = ["TERM": "xterm-ghostty"]
     private static let konsole = ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
 
     /// First the environment, the settings and the format. Then updates with a label (`-` is none), a count, a
@@ -114,7 +105,8 @@ import TestSupport
             case let word:
                 let percentage = words.first { $0.last == "%" }.flatMap { Double($0.dropLast()) }
                 let label = word == "-" ? nil : String(word)
-                var snapshot = busy(label, count: words.contains("x2") ? 2 : 1, progress: percentage.map { $0 / 100 })
+                let count = words.contains("x2") ? 2 : 1
+                var snapshot = IndicatorSnapshot.shown(label, count: count, progress: percentage.map { $0 / 100 })
                 if words.last == "?" { snapshot.activities[0].attention = "Passphrase?" }
                 let failed = FinishedActivity(label: "other", outcome: .failed("HTTP 503"), duration: .zero)
                 try await backend.update(IndicatorUpdate(snapshot, finished: words.last == "!" ? [failed] : []))
@@ -134,7 +126,7 @@ import TestSupport
             return backend.delivery.animationInterval
         }
         #expect(try interval("{label}") == nil && interval("{label}", .auto) == nil)
-        #expect(try interval("{label}", .auto, in: Self.ghostty) == .seconds(5))
+        #expect(try interval("{label}", .auto, in: ["TERM": "xterm-ghostty"]) == .seconds(5))
         #expect(try interval("{label} {elapsed}") == .seconds(1))
         #expect(try interval("{spinner} {elapsed}") == .milliseconds(100))
         #expect(try interval("{spinner} {elapsed}", .on, in: Self.konsole) == nil)
@@ -148,7 +140,7 @@ import TestSupport
             "\u{1B}\\\u{1B}c", String(repeating: "a", count: 10_000), String(repeating: "\u{1B}[31m\n", count: 2_500),
             "e" + String(repeating: "\u{0301}", count: 10_000), "\u{202E}txt.exe", "\0", "…\u{2028}…",
         ] {
-            try await backend.update(busy(label))
+            try await backend.update(.shown(label))
             let text = written()
             #expect(text.utf8.count < 1000 && text.wholeMatch(of: title) != nil, "\(text.debugDescription)")
         }
@@ -188,60 +180,37 @@ import TestSupport
     }
 
     /// Updates, of which those before a comma are skipped, and then the states of the records, that of the whole first.
-    @Test(arguments: [
-        (
-            "The records are those of the work that is shown, and its success or failure stays",
-            """
-            1 = working 1:working
-            1 = working 1:working
-            1 2? = blocked 1:working 2:blocked
-            2 3 1- = working 1:idle 2:working 3:working
-            3 2! = working 1:idle 2:error 3:working
-            3+ = error
-             = error
-            4 = working 4:working
-            5 4. = working 5:working
-            5+ 9+ = done
-            6 5! = working 6:working
-            6- =
-            7 = working 7:working
-            disabled =
-            8 = working 8:working
-            stop =
-            """
-        ),
-        (
-            "The outcome of skipped work counts, and stays after the end",
-            """
-            1, 1! = error
-            waiting = error
-            1 = working 1:working
-            1!, 1, 2+ = done
-            1! = done
-            stop = done
-            """
-        ),
-    ])
-    func `The status is reported`(sentence: String, script: String) async throws {
+    private static let statuses: Table = """
+        The records are those of the work that is shown, and its success or failure stays
+          1 = working 1:working | 1 = working 1:working | 1 2? = blocked 1:working 2:blocked
+          2 3 1- = working 1:idle 2:working 3:working | 3 2! = working 1:idle 2:error 3:working
+          3+ = error | = error | 4 = working 4:working | 5 4. = working 5:working | 5+ 9+ = done
+          6 5! = working 6:working | 6- = | 7 = working 7:working | disabled = | 8 = working 8:working | stop =
+        The outcome of skipped work counts, and stays after the end
+          1, 1! = error | waiting = error | 1 = working 1:working | 1!, 1, 2+ = done | 1! = done | stop = done
+        """
+
+    @Test(arguments: statuses) func `The status is reported`(sentence: String, script: String) async throws {
         let (clock, id) = (VirtualClock(), "indicator.\(getpid())")
         let backend = try await makeBackend("{label}", status: .on, clock: clock).started()
         var emulator = TitleEmulator()
-        for line in script.split(separator: "\n") {
-            let sides = line.split(separator: "=", omittingEmptySubsequences: false)
+        for step in script.split(separator: #/\n| \| /#) {
+            let sides = step.split(separator: "=", omittingEmptySubsequences: false)
             clock.advance(by: .milliseconds(100))
-            if line.hasPrefix("stop") {
+            if step.hasPrefix("stop") {
                 await backend.stop()
             } else {
-                let steps = sides[0].split(separator: ",").map(update)
-                var last = steps[steps.count - 1]
-                last.earlier = Array(steps.dropLast())
+                let updates = sides[0].split(separator: ",", omittingEmptySubsequences: false).map(update)
+                var last = updates[updates.count - 1]
+                last.earlier = Array(updates.dropLast())
                 try await backend.update(last)
             }
             emulator.receive(terminal.read())
             let shown = emulator.records.sorted { $0.key < $1.key }.map { key, state in
                 key == id ? state : key.replacing("\(id)/", with: "") + ":" + state
             }
-            #expect(shown.joined(separator: " ") == sides[1].trimmingCharacters(in: .whitespaces), "\(line)")
+            let expected = sides[1].trimmingCharacters(in: .whitespaces)
+            #expect(shown.joined(separator: " ") == expected, "\(sentence): \(step)")
         }
     }
 
@@ -279,7 +248,7 @@ import TestSupport
     @Test(.timeLimit(.minutes(10)))
     func `Stop does not wait for a stopped terminal and the title is restored later`() async throws {
         let backend = try await makeBackend("{label}", progress: .on).started()
-        try await backend.update(busy())
+        try await backend.update(.shown("Work"))
         var emulator = terminal.emulated
         terminal.stopOutput()
         // It waits for half a second on its own clock; without a limit it would wait forever.
@@ -296,8 +265,8 @@ import TestSupport
 
     @Test func `Two backends share a terminal: the one that was shown last sets its title`() async throws {
         let (first, second) = try await (makeBackend("{label}").started(), makeBackend("{label}").started())
-        try await first.update(busy("A"))
-        try await second.update(busy("B"))
+        try await first.update(.shown("A"))
+        try await second.update(.shown("B"))
         #expect(written() == titleSequences("save [A] [B]"))
         await second.stop()
         await first.stop()
@@ -307,7 +276,7 @@ import TestSupport
     @Test(.timeLimit(.minutes(10))) func `Closing a stopped terminal ends the wait`() async throws {
         let backend = try await makeBackend("{label}", progress: .on).started()
         terminal.stopOutput()
-        let update = Task { try await backend.update(busy()) }
+        let update = Task { try await backend.update(.shown("Work")) }
         terminal.hangUp()
         await #expect(throws: TerminalError.hungUp) { try await update.value }
     }
@@ -326,7 +295,7 @@ import TestSupport
         let backend = try kind().with(["format": "busy: {spinner} {label}", "progress": "on"]).make(context)
         #expect(backend.name == "title" && backend.delivery.animationInterval == nil)
         let driver = try await BackendDriver(try #require(backend as? TerminalTitleBackend)).started()
-        try await driver.update(busy())
+        try await driver.update(.shown("Work"))
         await driver.stop()
         let emulator = terminal.emulated
         #expect(emulator.titlesSet == ["busy: Work", ""])
@@ -368,7 +337,7 @@ import TestSupport
         let path = type.hasPrefix("/") ? type : terminal.path
         let environment = ["TERM": path == type ? "xterm" : type].filter { $0.value != "" }
         let backend = try makeBackend(environment: environment, path: path)
-        let error = await #expect(throws: TerminalError.self) { try await backend.update(busy()) }
+        let error = await #expect(throws: TerminalError.self) { try await backend.update(.shown("Work")) }
         #expect(error?.description == problem)
         await backend.stop()
         let configured = try kind(environment, path: path).with()
