@@ -7,12 +7,6 @@ import TestSupport
 
 /// Programs and web services that are told of events.
 @Suite struct HookTests {
-    private func finished(_ label: String, _ outcome: ActivityOutcome = .succeeded, seconds: Int = 12)
-        -> FinishedActivity
-    {
-        FinishedActivity(label: label, outcome: outcome, duration: .seconds(seconds))
-    }
-
     private func shown(_ label: String, attention: String? = nil) -> IndicatorUpdate {
         var snapshot = IndicatorSnapshot(state: .active, activityCount: 1, label: label, progress: nil)
         var details = ActivityDetails(label: label)
@@ -76,14 +70,16 @@ import TestSupport
             try await hook.update(snapshot)
             return events.withLock { $0.map { "\($0.kind) \($0.title): \($0.text)" } }
         }
-        let ends = [finished("Build", .failed("exit 2")), finished("short", seconds: 9), finished("no", .cancelled)]
+        let ends: [FinishedActivity] = [
+            .init("Build", .failed("exit 2")), .init("short", seconds: 9), .init("no", .cancelled),
+        ]
         for (snapshot, expected) in [
             (shown("Build"), ["shown Build: In progress"]),
             (shown("Build"), []),
             (shown("Build", attention: "Pass\u{1B}phrase?"), ["attention Build: Passphrase?"]),
             (shown("Build", attention: "Pass\u{1B}phrase?"), []),
             (hidden(ends), ["finished Build: Failed after 12 s: exit 2", "hidden app: No longer in progress"]),
-            (hidden([finished("Test")]), ["finished Test: Done after 12 s"]),
+            (hidden([FinishedActivity("Test")]), ["finished Test: Done after 12 s"]),
         ] {
             #expect(try await update(snapshot) == expected)
         }
@@ -116,8 +112,8 @@ import TestSupport
                 texts.withLock { $0.append("\(event.title): \(event.text)") }
             }
         )
-        let ends = [finished("Disk", .failed("full"))] + (0..<100).map { finished("\($0)") }
-        for end in [finished("first")] + ends { try await hook.update(hidden([end])) }
+        let ends = [FinishedActivity("Disk", .failed("full"))] + (0..<100).map { FinishedActivity("\($0)") }
+        for end in [FinishedActivity("first")] + ends { try await hook.update(hidden([end])) }
         try await hook.update(shown("Sign", attention: "Passphrase?"))
         #expect(texts.withLock(\.self) == ["first: Done after 12 s", "Sign: Passphrase?"])
         await hook.stop()
@@ -147,7 +143,7 @@ import TestSupport
         ]
         let hook = try await backend("command", ["run": .list(words)]).started()
         let label = "{text} \"$HOME\" %s"
-        try await hook.update(hidden([finished(label, .failed("one\ntwo"))]))
+        try await hook.update(hidden([FinishedActivity(label, .failed("one\ntwo"))]))
         #expect(
             try folder.read("program.out")
                 == "[\(label)][a b; $(id) `id` {X} {][finishedfailed12][one two][-app-]none\n"
@@ -305,7 +301,7 @@ import TestSupport
     func `each format is what its services read`(_ format: String, _ expected: String) async throws {
         let (server, address) = try await startServer()
         let hook = try await backend("webhook", ["url": .string("\(address)/t"), "format": .string(format)]).started()
-        try await hook.update(hidden([finished("Ü", .failed(#""<a>" \n"#))]))
+        try await hook.update(hidden([FinishedActivity("Ü", .failed(#""<a>" \n"#))]))
         #expect(server.output.split(separator: "\n").dropFirst() == [#"["/t", \#(expected)]"#])
     }
 
@@ -350,7 +346,7 @@ import TestSupport
             "tokenFile": .string(try folder.write("s3cr3t\n", to: "token")),
         ]
         let hook = try await backend("webhook", files).started()
-        try await hook.update(hidden([finished("Build")]))
+        try await hook.update(hidden([FinishedActivity("Build")]))
         let host = address.dropFirst("http://".count)
         let reason = "curl: (22) The requested URL returned error: 403"
         let lost = "'webhook' did not report 'Build: Done after 12 s'"

@@ -38,6 +38,12 @@ extension IndicatorSnapshot {
     }
 }
 
+extension FinishedActivity {
+    init(_ label: String, _ outcome: ActivityOutcome = .succeeded, seconds: Int = 12) {
+        self.init(label: label, outcome: outcome, duration: .seconds(seconds))
+    }
+}
+
 extension BackendDriver<LogFileBackend> {
     static func log(_ path: String?, maxSize: Int = 0, keep: Int = 3, logger: Logger? = nil) -> Self {
         let settings = LogFileBackend.Settings(path: path, format: .json, maxSize: maxSize, keep: keep)

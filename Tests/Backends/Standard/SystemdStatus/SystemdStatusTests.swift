@@ -18,13 +18,7 @@ import TestSupport
         settings: SystemdStatusSettings = SystemdStatusSettings()
     ) -> BackendDriver<SystemdStatusBackend> {
         let environment = ["NOTIFY_SOCKET": address]
-        return BackendDriver(
-            SystemdStatusBackend(applicationName: "app", settings: settings, environment: environment)
-        )
-    }
-
-    private func snapshot(_ label: String?, progress: Double? = nil, count: Int = 1) -> IndicatorSnapshot {
-        IndicatorSnapshot(state: .active, activityCount: count, label: label, progress: progress)
+        return BackendDriver(SystemdStatusBackend(applicationName: "app", settings: settings, environment: environment))
     }
 
     @Test("The text follows the indicator, on sockets with a path and abstract ones", arguments: [false, true])
@@ -33,20 +27,20 @@ import TestSupport
         let manager = isAbstract ? try ServiceManager(address: address) : manager
         let backend = try await backend(address).started()
         #expect(manager.receiveAll() == [])
-        try await backend.update(snapshot("Fetching\u{1B}[31m\nREADY=1", progress: 0.42, count: 3))
-        try await backend.update(snapshot("Fetching\u{1B}[31m\nREADY=1", progress: 0.42, count: 3))
-        try await backend.update(snapshot(nil))
+        try await backend.update(.shown("Fetching\u{1B}[31m\nREADY=1", count: 3, progress: 0.42))
+        try await backend.update(.shown("Fetching\u{1B}[31m\nREADY=1", count: 3, progress: 0.42))
+        try await backend.update(.shown())
         try await backend.update(IndicatorSnapshot())
         try await backend.update(IndicatorSnapshot())
         #expect(manager.receiveAll() == ["STATUS=Fetching[31m READY=1 42% (3)", "STATUS=in progress", "STATUS="])
-        try await backend.update(snapshot("Again"))
+        try await backend.update(.shown("Again"))
         await backend.stop()
         #expect(manager.receiveAll() == ["STATUS=Again", "STATUS="])
     }
 
     @Test func `A text that a busy service manager did not take is removed after the next start`() async throws {
         let backend = try await backend(address).started()
-        try await backend.update(snapshot("Working"))
+        try await backend.update(.shown("Working"))
         manager.fill()
         await #expect(throws: (any Error).self) { try await backend.update(IndicatorSnapshot()) }
         await backend.stop()

@@ -12,16 +12,7 @@ import TestSupport
         _ settings: TerminalNotificationSettings,
         _ environment: [String: String]
     ) -> TerminalNotificationBackend {
-        TerminalNotificationBackend(
-            applicationName: "app",
-            settings: settings,
-            path: terminal.path,
-            environment: environment
-        )
-    }
-
-    private func activity(_ label: String, _ outcome: ActivityOutcome, seconds: Int = 12) -> FinishedActivity {
-        FinishedActivity(label: label, outcome: outcome, duration: .seconds(seconds))
+        .init(applicationName: "app", settings: settings, path: terminal.path, environment: environment)
     }
 
     private func output() -> String { String(decoding: terminal.read(), as: UTF8.self) }
@@ -50,13 +41,13 @@ import TestSupport
     func `Each terminal gets its own sequence`(environment: [String: String], expected: String) async throws {
         // No text can end the sequence or begin another one.
         let text = "a;\u{1B}\u{07}\u{9C}b"
-        let first = try await written(activity(text, .failed("HTTP;\u{1B}\\\n503")), environment: environment)
+        let first = try await written(FinishedActivity(text, .failed("HTTP;\u{1B}\\\n503")), environment: environment)
         #expect(
             first.replacing(/i=indicator-[0-9]+-[0-9]+/, with: "i=indicator-N")
                 == expected.replacing("HTTP; 503", with: "HTTP;\\ 503").replacing("HTTP, 503", with: "HTTP,\\ 503")
         )
         // kitty replaces a notification by another one with the same identifier.
-        let second = try await written(activity("a", .failed("HTTP 503")), environment: environment)
+        let second = try await written(FinishedActivity("a", .failed("HTTP 503")), environment: environment)
         #expect(!expected.contains("i=") || first.prefix { $0 != ":" } != second.prefix { $0 != ":" })
     }
 
@@ -70,37 +61,22 @@ import TestSupport
     )
     func selection(whenDone: WhenDone, outcome: ActivityOutcome, seconds: Int, isSent: Bool) async throws {
         let settings = TerminalNotificationSettings(whenDone: whenDone)
-        let output = try await written(activity("A", outcome, seconds: seconds), settings: settings)
+        let output = try await written(FinishedActivity("A", outcome, seconds: seconds), settings: settings)
         #expect(output.isEmpty == !isSent)
     }
 
     @Test func `Several are one notification, and those of the next seconds another one`() async throws {
         let driver = BackendDriver(makeBackend(TerminalNotificationSettings(), ["TERM": "foot"]))
-        let first = [activity("A", .succeeded), activity("B", .failed("no"), seconds: 200), activity("C", .succeeded)]
+        let first: [FinishedActivity] = [.init("A"), .init("B", .failed("no"), seconds: 200), .init("C")]
         try await driver.update(IndicatorUpdate(IndicatorSnapshot(), finished: first))
         #expect(output() == "\u{1B}]777;notify;B;Failed after 3 min 20 s: no; 2 more have ended\u{1B}\\")
         for _ in 0..<60 {
-            try await driver.update(IndicatorUpdate(IndicatorSnapshot(), finished: [activity("D", .succeeded)]))
+            try await driver.update(IndicatorUpdate(IndicatorSnapshot(), finished: [FinishedActivity("D")]))
         }
         await driver.stop()
         let others = output().matches(of: /D;Done after 12 s(?:; ([0-9]+) more)?/).map { 1 + (Int($0.1 ?? "0") ?? 0) }
         // One, or a few on a busy machine, which needs more than five seconds for this.
         #expect(others.reduce(0, +) == 60 && others.count < 30, "\(others)")
-    }
-
-    @Test func `An activity that was never shown is notified`() async throws {
-        let indicator = IndicatorManager()
-        let settings = TerminalNotificationSettings(after: .zero)
-        indicator.addBackend(makeBackend(settings, ["TERM": "foot"]))
-        #expect(await eventually { indicator.backendStatuses[0].updatesDelivered > 0 })
-        indicator.begin("A").end(.failed("HTTP 503"))
-        var text = ""
-        await expectEventually {
-            text += output()
-            return text == "\u{1B}]777;notify;A;Failed: HTTP 503\u{1B}\\"
-        }
-        await indicator.shutdown()
-        #expect(output() == "")
     }
 
     @Test func `An unknown terminal is not written to`() throws {
