@@ -33,7 +33,7 @@ package final class TemporaryDirectory: Sendable {
     }
 
     /// Kills the processes that have the path in their arguments or their environment. Returns how many there were.
-    package func killProcesses() -> Int {
+    private func killProcesses() -> Int {
         let present = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap(pid_t.init)
             .filter { process in
                 process != getpid()

@@ -10,7 +10,7 @@ struct RealTerminalTests {
     private let folder: TemporaryDirectory
 
     init() throws {
-        folder = try TemporaryDirectory("indicator-terminal")
+        folder = try TemporaryDirectory("indicator-terminal", endsProcesses: true)
         try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")
         // The terminal stays open after the work has ended, until the folder is removed.
         let script = try folder.write(
@@ -39,19 +39,18 @@ struct RealTerminalTests {
     func `show the title, restore it, and raise no notification`(terminal: [String], own: String) async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
-        try await onScreen { screen in
-            let environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address, "LIBGL_ALWAYS_SOFTWARE": "1"]
-            let daemon = try start(terminal, on: screen.display, environment)
-            var shown: [String] = []
-            try await expectEventually("\(shown) \(daemon.errors)") {
-                shown = try await titles(on: screen)
-                return shown.contains { $0.contains("Working - helper") }
-            }
-            try await endHelper()
-            try await expectEventually("\(shown)") {
-                shown = try await titles(on: screen)
-                return shown.contains { $0.hasSuffix(own) } && !shown.contains { $0.contains("Working") }
-            }
+        let screen = try await Screen(size: "800x600")
+        let environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address, "LIBGL_ALWAYS_SOFTWARE": "1"]
+        let daemon = try start(terminal, on: screen.display, environment)
+        var shown: [String] = []
+        try await expectEventually("\(shown) \(daemon.errors)") {
+            shown = try await titles(on: screen)
+            return shown.contains { $0.contains("Working - helper") }
+        }
+        try await endHelper()
+        try await expectEventually("\(shown)") {
+            shown = try await titles(on: screen)
+            return shown.contains { $0.hasSuffix(own) } && !shown.contains { $0.contains("Working") }
         }
         try await monitor.catchUp()
         #expect(monitor.shown == [])
@@ -66,14 +65,13 @@ struct RealTerminalTests {
         ]
     )
     func `keep a title that could not be restored`(terminal: [String], own: String) async throws {
-        try await onScreen { screen in
-            let daemon = try start(terminal, on: screen.display)
-            #expect(await eventually { (try? folder.read("output"))?.contains("shown") == true }, "\(daemon.errors)")
-            try await endHelper()
-            #expect(await eventually { FileManager.default.fileExists(atPath: folder.appending("ended")) })
-            // A title that was set would not return. The terminal may show its own one later than it starts programs.
-            try await expectEventually { try await titles(on: screen).contains { $0.hasSuffix(own) } }
-        }
+        let screen = try await Screen(size: "800x600")
+        let daemon = try start(terminal, on: screen.display)
+        #expect(await eventually { (try? folder.read("output"))?.contains("shown") == true }, "\(daemon.errors)")
+        try await endHelper()
+        #expect(await eventually { FileManager.default.fileExists(atPath: folder.appending("ended")) })
+        // A title that was set would not return. The terminal may show its own one later than it starts programs.
+        try await expectEventually { try await titles(on: screen).contains { $0.hasSuffix(own) } }
     }
 
     @Test(.needs(["mosh-server": "mosh", "tmux": "tmux"])) func `mosh keeps its title`() async throws {
@@ -93,7 +91,6 @@ struct RealTerminalTests {
             #expect(try await eventually { try await tmux.screen.contains("all done") })
             #expect(try await tmux.title == "[mosh] own")
         }
-        await endProcesses()
     }
 
     @Test(.needs("screen", package: "screen"))
@@ -116,7 +113,6 @@ struct RealTerminalTests {
         }
         terminal.hangUp()
         _ = try await ending.value
-        await endProcesses()
         #expect(emulator.titlesSet.contains("| Working - helper"))
         #expect(emulator.titlesSet.allSatisfy { $0.allSatisfy(\.isASCII) })
         #expect(!emulator.screen.contains("\u{7}") && !emulator.screen.contains("Working"))
@@ -142,25 +138,7 @@ struct RealTerminalTests {
                 #expect(!screen.contains(text), "\(screen)")
             }
         }
-        await endProcesses()
     }
-
-    private func onScreen(body: (Screen) async throws -> Void) async throws {
-        let screen = try await Screen(size: "800x600")
-        do {
-            try await body(screen)
-        } catch {
-            await endProcesses()
-            throw error
-        }
-        await endProcesses()
-        withExtendedLifetime(screen) {}
-    }
-
-    /// Kills all processes with the folder in their arguments or environment, and waits for their end. They would write
-    /// to the folder while it is removed: GNU screen does not end with its terminal, and a terminal saves its settings
-    /// when its X server ends.
-    private func endProcesses() async { #expect(await eventually { folder.killProcesses() == 0 }) }
 
     private func start(_ terminal: [String], on display: String, _ environment: [String: String] = [:]) throws -> Daemon
     {
