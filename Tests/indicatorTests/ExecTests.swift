@@ -323,14 +323,15 @@ import TestSupport
         }
     }
 
+    /// A command that writes its process ID to the file `pid`, and waits.
+    private var sleeper: [String] { ["sh", "-c", #"echo $$ >"$0"; exec sleep 1000"#, program.home.appending("pid")] }
+
     @Test(.needs("python3", package: "python3"), arguments: [true, false])
     func `A closed terminal ends the command, with and without a shell`(isLeader: Bool) async throws {
         let terminal = try PseudoTerminal()
-        let file = program.home.appending("pid")
-        let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let start = "terminal=$1; shift; exec setsid --ctty --wait \(isLeader ? "" : "sh -c '\"$@\"; true' sh") \"$@\""
         let shell = ["sh", "-c", start + #" <"$terminal" >"$terminal" 2>&1"#, "sh", terminal.path]
-        let exec = [program.path, "exec", "--", "sh", script, file]
+        let exec = [program.path, "exec", "--"] + sleeper
         let process = try Daemon(shell + exec, environment: program.variables)
         let child = try await processID(in: "pid")
         terminal.hangUp()
@@ -377,7 +378,6 @@ import TestSupport
     func `In the foreground, no SIGCONT is lost that follows a stop immediately, or while it is prepared`(
         stopped: String
     ) async throws {
-        let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let terminal = try PseudoTerminal()
         // Restoring the title on a stopped terminal takes the 200 ms of the time limit.
         let isSlow = stopped == "terminal"
@@ -385,7 +385,7 @@ import TestSupport
         if isSlow {
             try program.configure("startDelay: 0\nbackends: [terminalTitle, logFile]\nlogFile: {path: \(log)}\n")
         }
-        let process = try foreground(["sh", script, program.home.appending("pid")], on: terminal)
+        let process = try foreground(sleeper, on: terminal)
         let (own, child) = (try await processID(in: "program"), try await processID(in: "pid"))
         let target = ["group", "terminal"].contains(stopped) ? -own : own
         func areRunning() -> Bool { state(child) != "T" && state(own) != "T" }
@@ -417,9 +417,7 @@ import TestSupport
     }
 
     @Test func `A command that another process has stopped is continued by SIGCONT`() async throws {
-        let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
-        let file = program.home.appending("pid")
-        let process = try Daemon(program.path, ["exec", "--", "sh", script, file], environment: program.variables)
+        let process = try Daemon(program.path, ["exec", "--"] + sleeper, environment: program.variables)
         let child = try await processID(in: "pid")
         kill(child, SIGSTOP)
         #expect(await eventually { state(child) == "T" })

@@ -75,10 +75,7 @@ import TestSupport
     }
 
     @Test func `The file size limit does not end the process and leaves no incomplete line`() async throws {
-        let words = [
-            try Command.built("test-probe"), "log", folder.appending("x.log"), "lines=100",
-            "lenient=1",
-        ]
+        let words = [try Command.built("test-probe"), "log", folder.appending("x.log"), "lines=100", "lenient=1"]
         let result = try await Command.run("prlimit", ["--fsize=5000"] + words, package: "util-linux")
         #expect(result.status == 0, "\(result.error)")
         let text = try folder.read("x.log")

@@ -70,9 +70,7 @@ import TestSupport
         #expect(lines.map(text).joined() == expected)
     }
 
-    @Test(arguments: [
-        (1.0 / 3, "0.3333"), (1, "1.0"), (0.00004, "0.0"), (0.0001, "0.0001"), (2.0 / 3, "0.6667"),
-    ])
+    @Test(arguments: [(1.0 / 3, "0.3333"), (1, "1.0"), (0.00004, "0.0"), (0.0001, "0.0001"), (2.0 / 3, "0.6667")])
     func `Progress has at most four digits`(progress: Double, written: String) {
         #expect(text(line(.shown("a", progress: progress))).contains(#""progress":\#(written),"#))
     }
