@@ -63,10 +63,7 @@ import TestSupport
                 "bash", "photos", "", "mkdir backup; touch a b; SHOWN=./photos bash ./photos a b; ls backup",
                 "command: 2 photos: succeeded"
             ),
-            (
-                "bash", "photos", "", "touch a; ! SHOWN=./photos bash ./photos a",
-                #"Copying a: failed("cannot copy a")"#
-            ),
+            ("bash", "photos", "", "touch a; ! SHOWN=./photos bash ./photos a", #"Copying a: failed("cannot copy a")"#),
             ("bash", "photos", "", "mkdir backup; PATH=/bin bash ./photos", "command: cancelled"),
             ("make", "Makefile", "", "make -s", "command: succeeded, one: succeeded, two: succeeded"),
             (
@@ -117,9 +114,7 @@ import TestSupport
             return "echo '{\"message\": \"ignored\"}' | \(try #require(entries.first?["command"]))"
         }
         let script = try ["UserPromptSubmit", "Notification", "UserPromptSubmit", "Stop", "Notification"].map(command)
-        #expect(
-            try await reported(script.joined(separator: "\n")) == ["command: cancelled", "command: succeeded"]
-        )
+        #expect(try await reported(script.joined(separator: "\n")) == ["command: cancelled", "command: succeeded"])
         let words = try article.block(with: "```toml\n").matches(of: /"([a-z]+)"/).map { String($0.1) }
         let codex =
             words.joined(separator: " ") + #" '{"type":"agent-turn-complete","last-assistant-message":"All pass"}'"#
