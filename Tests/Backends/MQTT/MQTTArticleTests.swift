@@ -5,18 +5,15 @@ import TestSupport
 
 /// The commands and files of the article "Many machines".
 @Suite(.needs(.broker)) struct MQTTArticleTests {
-    private let folder: TemporaryDirectory
     private let article: Article
 
-    init() throws {
-        folder = try TemporaryDirectory("indicator-article")
-        article = try Article("Backends/Standard/IndicatorBackends.docc/ManyMachines.md")
-    }
+    init() throws { article = try Article("Backends/Standard/IndicatorBackends.docc/ManyMachines.md") }
 
     @Test("With the broker of the article, a machine writes its own topics only, and the watcher reads all of them")
     func broker() async throws {
         let address = try LoopbackAddress().host
-        try FileManager.default.createDirectory(atPath: folder.appending("certs"), withIntermediateDirectories: true)
+        let folder = try TemporaryDirectory()
+        mkdir(folder.appending("certs"), 0o700)
         let commands = try article.block(with: "mosquitto_passwd")
             .replacing("sudo apt install mosquitto && cd /etc/mosquitto/certs", with: "cd '\(folder.path)/certs'")
             .replacing("sudo ", with: "").replacing("DNS:broker.example", with: "IP:\(address)")
@@ -79,6 +76,7 @@ import TestSupport
     }
 
     @Test(.needs(.cluster)) func `NATS accepts the configuration of a node`() async throws {
+        let folder = try TemporaryDirectory()
         let text = try article.block(with: "server_name").replacing("/var/lib/nats", with: folder.path)
         let path = try folder.write(text, to: "node.conf")
         let result = try await Command.run("nats-server", ["-t", "-c", path], package: "nats-server")

@@ -5,15 +5,7 @@ import IndicatorBackends
 import TestSupport
 
 /// Passwords, certificates and rights, with a real mosquitto.
-@Suite(.needs(.broker)) struct MQTTCredentialsTests {
-    /// Runs an indicator until its state or its last error contains a text.
-    private func expect(_ problem: String, with settings: MQTTSettings) async throws {
-        let app = try Publication(settings)
-        #expect(await app.reports(problem), "\(app.manager.backendStatuses)")
-        #expect(!"\(app.manager.backendStatuses)".contains("hush"))
-        await app.manager.shutdown()
-    }
-
+@Suite(.needs(.broker + .certificates)) struct MQTTCredentialsTests {
     @Test("The password is read from a file, a wrong one is an error that does not contain it, and rights are reported")
     func passwordFile() async throws {
         // The user `me` may use the topics of the host `h`.
@@ -41,10 +33,7 @@ import TestSupport
         try await expect("the user name contains a control character", with: settings)
     }
 
-    @Test(
-        "TLS with a client certificate; a broker certificate from another authority is rejected; rights, as without",
-        .needs("openssl", package: "openssl")
-    )
+    @Test("TLS with a client certificate; a broker certificate from another authority is rejected; rights, as without")
     func tls() async throws {
         let address = try LoopbackAddress().host
         let certificates = try await Certificates(address: address)
@@ -73,11 +62,7 @@ import TestSupport
     }
 
     #if !THREAD_SANITIZER  // It forbids RTLD_DEEPBIND, with which nss_wrapper loads libc.
-    @Test(
-        .needs("/usr/lib/*/libnss_wrapper.so", package: "libnss-wrapper"),
-        .needs("openssl", package: "openssl"),
-        arguments: [true, false]
-    )
+    @Test(.needs("/usr/lib/*/libnss_wrapper.so", package: "libnss-wrapper"), arguments: [true, false])
     func `With TLS, the certificate must have the name of the broker, not its address`(isRightName: Bool) async throws {
         let name = "broker.example"
         let address = try LoopbackAddress().host
@@ -104,8 +89,7 @@ import TestSupport
     }
     #endif
 
-    @Test(.needs("openssl", package: "openssl"))
-    func `A file of TLS that cannot be used is named, and nothing is asked on the terminal`() async throws {
+    @Test func `A file of TLS that cannot be used is named, and nothing is asked on the terminal`() async throws {
         let certificates = try await Certificates()
         let commands = """
             cd '\(certificates.folder.path)' && openssl ec -aes256 -passout pass:hush -in client.key -out locked \

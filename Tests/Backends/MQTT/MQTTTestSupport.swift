@@ -20,13 +20,18 @@ struct Publication {
     /// Waits until it is connected.
     func runs() async -> Bool { await eventually { status.state == .running } }
 
-    /// Waits until its connection is lost.
-    func fails() async -> Bool { await eventually { status.state != .running } }
-
     /// Waits until its state or its last error contains a text.
     func reports(_ text: String) async -> Bool {
         await eventually { "\(status.state) \(status.lastError ?? "")".contains(text) }
     }
+}
+
+/// Runs an indicator until its state or its last error contains a text.
+func expect(_ text: String, with settings: MQTTSettings) async throws {
+    let app = try Publication(settings)
+    #expect(await app.reports(text), "\(app.manager.backendStatuses)")
+    #expect(!"\(app.manager.backendStatuses)".contains("hush"), "the password")
+    await app.manager.shutdown()
 }
 
 extension MQTTSettings {
