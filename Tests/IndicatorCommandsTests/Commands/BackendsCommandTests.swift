@@ -7,13 +7,12 @@ import TestSupport
 @Suite struct BackendsCommandTests {
     @Test func `Backends prints availability and help, with the config file and its sections`() async throws {
         let demo = try TestedProgram("indicator-demo")
-        let folder = demo.home.appending("audit")
         let path = try demo.home.write(
             """
             backends: [audit, terminalTitle]
             audit:
               kind: logFile
-              path: \(folder)/audit.log
+              path: \(demo.home.path)/audit.log
             logFile:
               path: \(demo.home.appending("config.yaml"))/x.log
             """,

@@ -18,8 +18,7 @@ import TestSupport
 
     private func render(_ timeline: Timeline, columns: Int = 80, _ environment: [String: String] = [:]) -> [String] {
         let environment = ["LANG": "C.UTF-8"].merging(environment) { $1 }
-        let isTerminal = environment["TERM"] != nil
-        let style = TerminalStyle(columns: columns, isTerminal: isTerminal, environment: environment)
+        let style = TerminalStyle(columns: columns, isTerminal: environment["TERM"] != nil, environment: environment)
         return TimelineRenderer(style: style).render(timeline)
     }
 
@@ -69,15 +68,10 @@ import TestSupport
         #expect(width < 35 || lines.last?.hasSuffix("indicator shown") == true, "\(lines)")
     }
 
-    @Test func `Colours are used only if supported`() {
+    @Test func `An empty timeline is drawn, and colours are used only if supported`() {
+        #expect(render(Timeline(rows: [], indicator: Timeline.Row("indicator"), end: 0)).count == 5)
         let coloured = render(timeline, ["TERM": "xterm"]).joined(separator: "\n")
-        #expect(coloured.contains("\u{1B}[0;36m"))
-        #expect(!coloured.contains("\u{7}"))
-    }
-
-    @Test func `Draws an empty timeline`() {
-        let nothing = Timeline(rows: [], indicator: Timeline.Row("indicator"), end: 0)
-        #expect(render(nothing).count == 5)
+        #expect(coloured.contains("\u{1B}[0;36m") && !coloured.contains("\u{7}"))
     }
 
     @Test(arguments: [0.001, 0.5, 9, 60, 4000, 90_000, 1e7, 1e10]) func `Marks are not crowded`(duration: Double) {
