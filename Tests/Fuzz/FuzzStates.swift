@@ -12,20 +12,15 @@ import Foundation
     roster.connected(at: start)
     var now = start
     for line in bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 200) {
-        let parts = line.dropFirst().split(
-            separator: UInt8(ascii: "\t"),
-            maxSplits: 1,
-            omittingEmptySubsequences: false
-        )
-        guard let flags = line.first, parts.count == 2, let topic = String(validating: parts[0], as: UTF8.self) else {
-            continue
-        }
+        guard let flags = line.first, let tab = line.dropFirst().firstIndex(of: UInt8(ascii: "\t")),
+            let topic = String(validating: line[..<tab].dropFirst(), as: UTF8.self)
+        else { continue }
         if let (parsed, content) = MQTTTopic.parse(topic, prefix: "p") {
             let texts: [MQTTTopic.Content: String] = [.state: parsed.state, .events: parsed.events, .lost: parsed.lost]
             precondition(texts[content].map { $0.utf8.elementsEqual(topic.utf8) } == true, topic)
         }
         now += .seconds(Int(flags >> 4) * 100)
-        let event = Array(parts[1]).withUnsafeBytes { payload in
+        let event = Array(line[tab...].dropFirst()).withUnsafeBytes { payload in
             let expiry = flags & 4 == 0 ? nil : UInt32(flags) << 24
             return roster.receive(
                 MQTTClient.Message(topic: topic, payload: payload, isRetained: flags & 2 != 0, expiry: expiry),

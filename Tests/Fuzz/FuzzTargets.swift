@@ -39,22 +39,16 @@ private func fuzzConfiguration(_ bytes: [UInt8], path: String) {
     let configuration = reader.read()
     let mistakes = ConfigurationError(reader.mistakes).mistakes
     precondition(Set(mistakes).count == mistakes.count, "\(mistakes)")
-    let lineCount = 1 + text.unicodeScalars.count { $0.properties.endsLine }
+    // Where a line ends for YAML 1.1 or 1.2; both parts of CR LF count.
+    let ends = text.unicodeScalars.map(\.properties).filter { $0.isWhitespace && $0.generalCategory != .spaceSeparator }
     for mistake in reader.mistakes + configuration.warnings {
         let report = mistake.line(severity: "error")
-        precondition(
-            !report.unicodeScalars.contains { $0.properties.generalCategory == .control },
-            report.debugDescription
-        )
+        let hasControls = report.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        precondition(!hasControls, report.debugDescription)
         if case .file(_, let position?) = mistake.location {
-            precondition((1...lineCount).contains(position.line) && position.column >= 1, report)
+            precondition((1...ends.count + 1).contains(position.line) && position.column >= 1, report)
         }
     }
-}
-
-extension Unicode.Scalar.Properties {
-    /// Whether a line ends here for YAML 1.1 or 1.2; both parts of CR LF count.
-    fileprivate var endsLine: Bool { isWhitespace && (generalCategory != .spaceSeparator) }
 }
 
 // MARK: - Traces
@@ -72,9 +66,8 @@ private func fuzzTrace(_ bytes: [UInt8]) {
     }
     guard let replay = try? Replay(Data(bytes)) else { return }
     precondition(zip(replay.steps, replay.steps.dropFirst()).allSatisfy { $0.time <= $1.time })
-    _ = TimelineRenderer(style: TerminalStyle(columns: 80, isTerminal: false, environment: ["LANG": "C.UTF-8"])).render(
-        replay.timeline
-    )
+    let style = TerminalStyle(columns: 80, isTerminal: false, environment: ["LANG": "C.UTF-8"])
+    _ = TimelineRenderer(style: style).render(replay.timeline)
 }
 
 // MARK: - The cache's files
