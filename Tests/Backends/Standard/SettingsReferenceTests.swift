@@ -18,11 +18,8 @@ struct SettingsReferenceTests {
         let reference = try load(BackendRegistry.standard.settingsReference)
         let defaults = try load("")
         #expect(reference.warnings.isEmpty)
-        #expect(reference.delays == defaults.delays)
-        #expect(reference.isEnabled == defaults.isEnabled)
-        #expect(reference.observe == defaults.observe)
-        #expect(reference.backends.map(\.name) == defaults.backends.map(\.name))
-        #expect(reference.backends.map(\.values) == defaults.backends.map(\.values))
+        #expect(reference.settings.map(\.key) == defaults.settings.map(\.key))
+        #expect(reference.settings.map(\.value) == defaults.settings.map(\.value))
     }
 
     @Test func `has every setting, and is valid with all examples, too`() throws {

@@ -195,9 +195,8 @@ struct ConfigurationReloadTests {
     }
 
     @Test func `observes the notifications that the file lists`() async throws {
-        final class Request {}
         let fixture = try Fixture("backends: []\nobserve: []\n", isReloaded: false)
-        let request = Request()
+        let request = NSObject()
         let post = { NotificationCenter.default.post(name: .indicatorTaskDidResume, object: request) }
         post()
         #expect(fixture.indicator.activityCount == 0)

@@ -8,10 +8,8 @@ import TestSupport
 /// Programs and web services that are told of events.
 @Suite struct HookTests {
     private func shown(_ label: String, attention: String? = nil) -> IndicatorUpdate {
-        var snapshot = IndicatorSnapshot(state: .active, activityCount: 1, label: label, progress: nil)
-        var details = ActivityDetails(label: label)
-        details.attention = attention
-        snapshot.activities = [details]
+        var snapshot = IndicatorSnapshot.shown(label)
+        snapshot.activities[0].attention = attention
         return IndicatorUpdate(snapshot)
     }
 

@@ -12,9 +12,7 @@ extension LiveLine {
 @Suite("Live lines")
 struct LiveLinesTests {
     /// The identity of a claim. It must live as long as the claim.
-    private final class Owner {}
-
-    private let owner = Owner()
+    private let owner = NSObject()
     private var id: ObjectIdentifier { ObjectIdentifier(owner) }
     private let size = TerminalDevice.Size(columns: 20, rows: 6)
 
@@ -93,7 +91,7 @@ struct LiveLinesTests {
     }
 
     @Test func `are those of all claims, in order, up to the rows of the window without the cursor's`() {
-        let other = Owner()
+        let other = NSObject()
         var live = LiveLines()
         var screen = ScreenEmulator(columns: 20, rows: 3)
         let size = TerminalDevice.Size(columns: 20, rows: 3)

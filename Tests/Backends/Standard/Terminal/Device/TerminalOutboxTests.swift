@@ -5,8 +5,6 @@ import TestSupport
 
 @Suite("What a terminal gets")
 struct TerminalOutboxTests {
-    private final class Claimant: Sendable {}
-
     private func take(_ count: Int = .max, from outbox: inout TerminalOutbox) -> String {
         var taken: [UInt8] = []
         _ = outbox.flush { bytes in
@@ -18,7 +16,7 @@ struct TerminalOutboxTests {
     }
 
     @Test func `What is partly written is completed first; then the latest state follows`() {
-        let claimant = Claimant()
+        let claimant = NSObject()
         let id = ObjectIdentifier(claimant)
         let size = TerminalDevice.Size(columns: 20, rows: 6)
         var outbox = TerminalOutbox(title: TitleState(style: .stack))
@@ -35,7 +33,7 @@ struct TerminalOutboxTests {
     }
 
     @Test func `A title waits for the end of a control sequence of the app's text`() {
-        let claimant = Claimant()
+        let claimant = NSObject()
         var outbox = TerminalOutbox(title: TitleState(style: .stack))
         outbox.lines.write(Array("\u{1B}[3".utf8))
         outbox.title.show(ObjectIdentifier(claimant), .init(title: "Work"))
@@ -49,7 +47,7 @@ struct TerminalOutboxTests {
         var random = SplitMix(state: UInt64(seed))
         var outbox = TerminalOutbox(title: TitleState(style: .stack))
         var terminal = TitleEmulator()
-        let claimants = [Claimant(), Claimant(), Claimant()]
+        let claimants = [NSObject(), NSObject(), NSObject()]
         for step in 0..<300 {
             let id = ObjectIdentifier(claimants[Int.random(in: 0..<3, using: &random)])
             switch Int.random(in: 0..<5, using: &random) {

@@ -19,10 +19,8 @@ func titleSequences(_ words: Substring) -> String {
 }
 
 @Suite struct TitleStateTests {
-    private final class Claimant: Sendable {}
-
-    private let first = Claimant()
-    private let second = Claimant()
+    private let first = NSObject()
+    private let second = NSObject()
 
     /// The claimants `a` and `b` show a title (`-` is none), and perhaps that they are `busy`, and a `status`, of
     /// which `done` may stay. After `=` is what is written: `[Work]` is a title, `{…}` a progress, and
