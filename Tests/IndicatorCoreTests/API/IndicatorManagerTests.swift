@@ -31,12 +31,12 @@ import TestSupport
 
     /// Steps, and what the indicator lists then: `a begins | b begins = 2 a b | a now | b ends = 1 now`.
     ///
-    /// - `NAME begins`, with the name as the label, unless that begins with `-`;
+    /// - `NAME begins`, with the name as the label, unless that begins with `-`; `NAME begins in GROUP`;
     /// - `NAME LABEL`, where `-` is none; `NAME ends`; `NAME released`, which ends it, too;
     /// - `start ID`, `start ID LABEL`, `update ID LABEL`, `stop ID`; one with `#` is a number, one with `@` a UUID;
     /// - `+` and `-`, which change the anonymous count.
     ///
-    /// After `=` are the count and the labels of the snapshot.
+    /// After `=` are the count and the labels of the snapshot, each with a `+` for each group above it.
     private static let table: Table = """
         A managed activity ends once, also when it is released
             o begins | a begins = 2 o a | o - | a ends | a ends | a late = 1 | a released = 1 | -b begins
@@ -55,6 +55,17 @@ import TestSupport
             -s begins | start first | start second second | third begins = 4 second third | update first first
             -s silent = 4 second third first silent | stop second = 3 third first silent | third ends = 2 first silent
             stop first = 1 silent | -s - = 1
+        Members follow their group, and are not counted
+            g begins | a begins | m begins in g = 2 g +m a | n begins in m | o begins in g = 2 g +m ++n +o a
+            p begins in m = 2 g +m ++n ++p +o a | m ends = 4 g +o a n p
+            -s begins in g | b begins in n = 4 g +o a n +b p
+        // With many groups that had no label, each snapshot visited all of them; sixteen of them hid every label.
+        A group without a label is no level
+            g begins | -s begins in g | -t begins in -s | m begins in -t = 1 g +m | -t t = 1 g +t ++m
+            g - = 1 t +m | -t - = 1 m | g g = 1 g +m
+        The members of an ended group are independent
+            g begins | m begins in g | -s begins in g | n begins in -s | g ends = 2 m n | -s s = 2 m s +n
+            late begins in g = 3 m s +n late | -s ends = 3 m n late | m ends | n ends | late ends = 0
         """
 
     @Test(arguments: table)
@@ -72,14 +83,15 @@ import TestSupport
             case ("update", let id?): manager.update(Self.identity(id)) { $0.label = label }
             case ("stop", let id?): manager.stop(Self.identity(id))
             case (let name, "begins"):
-                activities[name] = ManagedActivity(name.first == "-" ? nil : String(name), in: manager)
+                let group = words.count > 3 ? activities[words[3]] : nil
+                activities[name] = ManagedActivity(name.first == "-" ? nil : String(name), in: group ?? manager)
             case (let name, "ends"): activities[name]?.end()
             case (let name, "released"): activities[name] = nil
             case (let name, _): activities[name]?.label = label
             }
             guard sides.count > 1 else { continue }
             let snapshot = manager.snapshot
-            let listed = snapshot.activities.map { $0.label ?? "" }
+            let listed = snapshot.activities.map { String(repeating: "+", count: $0.depth) + ($0.label ?? "") }
             let expected = sides[1].split(separator: " ").map(String.init)
             #expect(["\(manager.activityCount)"] + listed == expected, "\(sentence): \(step)")
             #expect(snapshot.activityCount == manager.activityCount && snapshot.label == listed.first)
@@ -116,11 +128,13 @@ import TestSupport
         let activities = (0..<40).map { ManagedActivity("\($0)", in: manager) }
         #expect(manager.snapshot.activities.compactMap(\.label) == (0..<16).map { "\($0)" })
         activities[3].end()
+        // Not cut after its place is found.
+        let member = ManagedActivity("member", in: activities[0])
         #expect(manager.snapshot.activities.compactMap(\.label).last == "16")
         #expect(manager.snapshot.activityCount == 39)
         activities[0].unit = .bytes
         #expect(manager.snapshot.activities[0].unit == .bytes)
-        withExtendedLifetime(activities) {}  // an activity that is released ends
+        withExtendedLifetime((activities, member)) {}  // an activity that is released ends
     }
 
     /// The lock is held during an update, and is not recursive.

@@ -49,6 +49,15 @@ import TestSupport
         ),
         ("A task is cancelled before it was started", "didFinish 0"),
         ("A completion overtakes its start, and does not leave the indicator on", "didFinish 0 didResume 0"),
+        ("Two completions overtake one start", "Complete Complete Resume 0 Resume 1"),
+        (
+            "A completion that follows soon on an end, or on an ignored start, overtakes nothing",
+            "Complete @200 Resume 0 @100 Complete Resume 1 Complete @249 Complete Resume 1"
+        ),
+        (
+            "A completion that follows later does",
+            "Resume Complete @200 b.Resume b.Complete c.Resume c.Complete @50 Complete Resume 0"
+        ),
         // All were hidden for their whole duration: a stop was remembered that had not overtaken its start.
         ("A task is suspended before it was created", "didSuspend didSuspendTask @100 didResume didResumeTask 1 shown"),
         (
