@@ -187,28 +187,4 @@ import TestSupport
         #expect(await recorder.receives(2))
         #expect(recorder.statuses.map(\.associatedValue) == [0, -1])
     }
-
-    /// The values were in one list, in which a search took longer with more of them.
-    @Test("The first activity that has a value is found behind those without one, whichever gets or loses its value")
-    func order() {
-        var generator = SplitMix(state: 7)
-        let tracker = ActivityTracker<Int>()
-        var values: [(activity: TrackedActivity<Int>, value: Int?)] = []
-        for round in 0..<2000 {
-            let value = Bool.random(using: &generator) ? round : nil
-            switch Int.random(in: 0..<3, using: &generator) {
-            case 0: values.append((tracker.begin(value), value))
-            case 1 where !values.isEmpty:
-                let index = Int.random(in: 0..<values.count, using: &generator)
-                values[index].activity.update(value)
-                values[index].value = value
-            default:
-                if !values.isEmpty {
-                    values.remove(at: Int.random(in: 0..<values.count, using: &generator)).activity.end()
-                }
-            }
-            let expected = values.first { $0.value != nil }?.value
-            #expect(tracker.status == ActivityStatus(isLoading: !values.isEmpty, associatedValue: expected))
-        }
-    }
 }

@@ -48,12 +48,12 @@ import TestSupport
     private static func work(_ tracker: ActivityTracker<Step>, _ census: Census, seed: UInt64) {
         var generator = SplitMix(state: seed)
         for round in 0..<sequencesPerThread {
-            let pages = Pages(
-                census: census,
-                count: Int.random(in: 0...4, using: &generator),
-                failsAtEnd: Bool.random(using: &generator),
-                isEndless: Bool.random(using: &generator)
-            )
+            let count = Int.random(in: 0...4, using: &generator)
+            let ending = Int.random(in: 0..<4, using: &generator)
+            let pages = Pages { continuation in
+                for number in 0..<count { continuation.yield(Step(number, census)) }
+                if ending < 2 { continuation.finish(throwing: ending == 0 ? nil : CancellationError()) }
+            }
             let first = Step(round, census)
             let tracked = pages.tracked(in: tracker, initialValue: first) { $0.number % 3 == 0 ? nil : $0 }
             switch Int.random(in: 0..<8, using: &generator) {
@@ -66,7 +66,7 @@ import TestSupport
                 let inner = tracked.makeAsyncIterator()
                 let outer = tracked.tracked(in: tracker).makeAsyncIterator()
                 withExtendedLifetime((inner, outer)) {}
-            default: iterate(tracked, pages, census, &generator)
+            default: iterate(tracked, isEndless: ending > 1, census, &generator)
             }
         }
     }
@@ -74,13 +74,13 @@ import TestSupport
     /// Iterates in a task, and cancels it after a random delay, always if it would never end.
     private static func iterate(
         _ tracked: TrackedAsyncSequence<Pages>,
-        _ pages: Pages,
+        isEndless: Bool,
         _ census: Census,
         _ generator: inout SplitMix
     ) {
         let limit = Int.random(in: 1...6, using: &generator)
         let delay = Int.random(in: 0..<400, using: &generator)
-        let isCancelled = pages.isEndless || Bool.random(using: &generator)
+        let isCancelled = isEndless || Bool.random(using: &generator)
         census.tasks.add(1, ordering: .relaxed)
         let task = Task {
             defer { census.tasks.subtract(1, ordering: .relaxed) }
@@ -120,39 +120,6 @@ import TestSupport
         deinit { census.living.subtract(1, ordering: .relaxed) }
     }
 
-    private struct PageError: Error {}
-
-    /// Delivers some elements, and then finishes, throws or waits to be cancelled.
-    private struct Pages: AsyncSequence, Sendable {
-        typealias Element = Step
-
-        let census: Census
-        let count: Int
-        let failsAtEnd: Bool
-        let isEndless: Bool
-
-        struct Iterator: AsyncIteratorProtocol {
-            let pages: Pages
-            /// Lives as long as the iterator.
-            let marker: Step
-            let never = AsyncStream<Void>.makeStream()
-            var number = 0
-
-            mutating func next(isolation actor: isolated (any Actor)?) async throws -> Step? {
-                number += 1
-                if number <= pages.count {
-                    if number.isMultiple(of: 2) { await Task.yield() }
-                    return Step(number, pages.census)
-                }
-                if pages.isEndless {
-                    for await _ in never.stream {}
-                    throw CancellationError()
-                }
-                if pages.failsAtEnd { throw PageError() }
-                return nil
-            }
-        }
-
-        func makeAsyncIterator() -> Iterator { Iterator(pages: self, marker: Step(-1, census)) }
-    }
+    /// Some elements, and then an end, an error, or nothing until the task is cancelled.
+    private typealias Pages = AsyncThrowingStream<Step, any Error>
 }
