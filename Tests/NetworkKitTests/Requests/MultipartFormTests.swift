@@ -36,17 +36,19 @@ import TestSupport
         let folder = try TemporaryDirectory()
         let file = try folder.write(String(repeating: "*", count: 1_000_000), to: "big.bin")
         form.append(file: URL(filePath: file), name: "file")
-        let input = Data("MIME-Version: 1.0\r\nContent-Type: \(form.contentType)\r\n\r\n".utf8) + (try body(form))
-        let output = try await Python.run(
+        let message = Data("MIME-Version: 1.0\r\nContent-Type: \(form.contentType)\r\n\r\n".utf8) + (try body(form))
+        try message.write(to: folder.url.appending(path: "message"))
+        let output = try await Command.python(
             """
             import email, email.policy, sys
             sys.stdout.reconfigure(errors="surrogateescape")
-            for part in email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.HTTP).iter_parts():
+            message = email.message_from_bytes(open(sys.argv[1], "rb").read(), policy=email.policy.HTTP)
+            for part in message.iter_parts():
                 name = part.get_param("name", header="content-disposition", unquote=True)
                 body = part.get_payload(decode=True)
                 print(name, part.get_filename(), part.get_content_type(), len(body), sum(body), sep="|")
             """,
-            input: input
+            folder.appending("message")
         )
         let texts = names.map { "\($0)|\($0).txt|text/plain|\($0.utf8.count)|\($0.utf8.reduce(0) { $0 + Int($1) })" }
         let files = [

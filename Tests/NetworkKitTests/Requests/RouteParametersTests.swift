@@ -9,19 +9,19 @@ import TestSupport
     ]
 
     @Test(.needs("python3", package: "python3")) func `Strings are encoded as by Python`() async throws {
-        let input = try JSONEncoder().encode(Self.strings)
-        let expected = try await Python.run(
+        let input = String(decoding: try JSONEncoder().encode(Self.strings), as: UTF8.self)
+        let expected = try await Command.python(
             """
             import json, sys
             from urllib.parse import quote, urlencode
-            strings = json.load(sys.stdin.buffer)
+            strings = json.loads(sys.argv[1])
             print(json.dumps([
                 [quote(s, safe="") for s in strings],
                 [urlencode({s: "v"}, quote_via=quote, safe="") for s in strings],
                 [quote(s, safe="/:@!$&'()*+,;=") for s in strings],
             ]))
             """,
-            input: input
+            input
         )
         let python = try JSONValue(parsing: expected)
         for (index, string) in Self.strings.enumerated() {

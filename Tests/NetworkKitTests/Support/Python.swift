@@ -1,20 +1,10 @@
-import Subprocess
 import TestSupport
 
-/// Runs Python, whose standard library is the reference for encodings.
-enum Python {
-    /// Runs a script with bytes as its standard input, and returns what it prints.
-    static func run(_ script: String, input: Data = Data(), executable: String = "python3") async throws -> String {
-        let result = try await Subprocess.run(
-            .name("env"),
-            arguments: [executable, "-c", script],
-            input: .array([UInt8](input)),
-            output: .string(limit: 64 << 20),
-            error: .string(limit: 1 << 20)
-        )
-        guard result.terminationStatus.isSuccess else {
-            throw FixtureError("Python failed (apt-get install python3): \(result.standardError)")
-        }
-        return result.standardOutput
+extension Command {
+    /// What a script of Python prints. Its standard library is the reference for encodings.
+    static func python(_ script: String, _ arguments: String...) async throws -> String {
+        let result = try await run("python3", ["-c", script] + arguments, package: "python3")
+        try #require(result.status == 0, "\(result.error)")
+        return result.output
     }
 }

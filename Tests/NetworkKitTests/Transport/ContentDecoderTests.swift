@@ -20,7 +20,7 @@ import TestSupport
             bodies["stored"] = gzip.compress(text, compresslevel=0)
             for name, body in bodies.items(): print(name, base64.b64encode(body).decode())
             """
-        let lines = try await Python.run(script).split(separator: "\n").map { $0.split(separator: " ") }
+        let lines = try await Command.python(script).split(separator: "\n").map { $0.split(separator: " ") }
         return Dictionary(uniqueKeysWithValues: lines.map { (String($0[0]), Data(base64Encoded: String($0[1]))!) })
     }
 

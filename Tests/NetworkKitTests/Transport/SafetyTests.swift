@@ -95,7 +95,7 @@ import TestSupport
     @Test(.needs("python3", package: "python3"), .timeLimit(.minutes(5)))
     func `The maximum size is enforced where bytes arrive`() async throws {
         let script = "import base64, gzip; print(base64.b64encode(gzip.compress(bytes(1 << 28))).decode())"
-        let bomb = try #require(Data(base64Encoded: await Python.run(script).trimmingCharacters(in: .newlines)))
+        let bomb = try #require(Data(base64Encoded: await Command.python(script).trimmingCharacters(in: .newlines)))
         let server = try RawServer.closing { _, connection in
             try connection.respond(headers: ["Content-Encoding: gzip"], body: bomb)
         }
