@@ -55,36 +55,6 @@ import TestSupport
 }
 
 @Suite struct RateEstimateTests {
-    /// Two updates every 6 seconds: measuring began anew with each pair.
-    @Test(arguments: [2, 5, 12]) func `Bursts with pauses have a rate`(burst: Int) throws {
-        var estimate = RateEstimate(at: .zero)
-        var done = 0.0
-        for second in stride(from: 6, to: 300, by: 6) {
-            for update in 0..<burst {
-                done += 60 / Double(burst)
-                estimate.measure(done, at: .seconds(second) + .milliseconds(update * 100))
-            }
-            guard second > 12 else { continue }
-            let rate = try #require(estimate.perSecond(at: .milliseconds(second * 1000 + 5999)))
-            #expect(rate > 5 && rate < 20, "\(rate) after \(second) s")
-        }
-    }
-
-    /// Each decrease began a new estimate.
-    @Test func `A progress that falls a little has a time left`() throws {
-        var estimate = RateEstimate(at: .zero)
-        for tick in 1...600 {
-            let progress = 0.001 * Double(tick) - (tick % 5 == 0 ? 0.002 : 0)
-            estimate.measure(progress, at: .milliseconds(tick * 100))
-            guard tick > 30 else { continue }
-            let rate = try #require(estimate.perSecond(at: .milliseconds(tick * 100)))
-            #expect(abs(rate - 0.01) < 0.003, "\(rate) after \(tick * 100) ms")
-        }
-        // One that begins anew has no rate for a second.
-        estimate.measure(0.5, at: .seconds(61))
-        #expect(estimate.perSecond(at: .seconds(61)) == nil)
-    }
-
     @Test(arguments: [0, -1, Int.min]) func `A total of zero or less has no time left`(total: Int) {
         var estimate = RateEstimate(at: .zero)
         for second in 1...4 { estimate.measure(Double(second), at: .seconds(second)) }
@@ -98,7 +68,8 @@ import TestSupport
         #expect(details.remaining == .seconds(2))
     }
 
-    /// Real work, sampled ten times a second, and the estimates that the article draws.
+    /// Real work, sampled ten times a second, and the estimates that the article draws. Two of them began anew with each
+    /// pair of updates (`pairs`), and with each decrease (`search`).
     private struct History: Decodable {
         var what: String
         var total: Double
