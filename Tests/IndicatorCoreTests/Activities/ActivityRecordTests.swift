@@ -68,8 +68,8 @@ import TestSupport
         #expect(details.remaining == .seconds(2))
     }
 
-    /// Real work, sampled ten times a second, and the estimates that the article draws. Two of them began anew with each
-    /// pair of updates (`pairs`), and with each decrease (`search`).
+    /// Real work, sampled ten times a second, and the estimates that the article draws. Measuring once began anew with
+    /// each pair of updates (`pairs`), and with each decrease (`search`).
     private struct History: Decodable {
         var what: String
         var total: Double
