@@ -1,7 +1,7 @@
 import TestSupport
 
-/// What no trace contains: late events, and time that runs backwards. The rest is in `TraceTests` and
-/// `IndicatorStateMachineTests`.
+/// What no trace contains: late events, and time that runs backwards. The rest is in `TraceTests`,
+/// `RandomTraceTests` and `IndicatorStateMachineTests`.
 @Suite struct VisibilityStateMachineTests {
     @Test func `A late event comes after the deadline that it missed`() throws {
         var machine = VisibilityStateMachine()
