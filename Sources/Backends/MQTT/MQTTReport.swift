@@ -229,7 +229,7 @@ package struct MQTTPayloadProblem: Error, CustomStringConvertible {
 
     package init(_ description: String) { self.description = description }
 
-    fileprivate static let number = Self("it has a number that is out of range")
+    fileprivate static let numberOutOfRange = Self("it has a number that is out of range")
 
     private init(_ error: DecodingError, _ payload: Data) {
         func name(_ path: [any CodingKey]) -> String { "'\(path.map(\.stringValue).joined(separator: "."))'" }
@@ -240,7 +240,7 @@ package struct MQTTPayloadProblem: Error, CustomStringConvertible {
                 context.codingPath.isEmpty ? "it is not an object" : "its \(name(context.codingPath)) has another type"
             )
         // JSON with a number that its type cannot have.
-        case .dataCorrupted where (try? JSONSerialization.jsonObject(with: payload)) != nil: self = .number
+        case .dataCorrupted where (try? JSONSerialization.jsonObject(with: payload)) != nil: self = .numberOutOfRange
         default: self.init("it is not JSON")
         }
     }
@@ -275,7 +275,7 @@ extension MQTTReport {
         let progress = [progress] + (activities ?? []).map(\.progress)
         guard epoch > 0, seq ?? 1 > 0, count ?? 0 >= 0, (1...86400).contains(refresh ?? 1),
             progress.allSatisfy({ (0...1).contains($0 ?? 0) })
-        else { throw MQTTPayloadProblem.number }
+        else { throw MQTTPayloadProblem.numberOutOfRange }
         (label, attention) = (label.map(Self.text), attention.map(Self.text))
         since = since.map(Self.text)
         activities = activities?.prefix(16).map {

@@ -34,6 +34,8 @@ import TestSupport
     ])
     func `Names are escaped and read again`(name: String) throws {
         let topic = MQTTTopic(prefix: "indicator/1", host: name, app: name, instance: "1-2")
+        let level = MQTTTopic.level(name)
+        #expect(topic.state == "indicator/1/\(level)/\(level)/1-2" && level.unicodeScalars.count <= 3 * 128)
         #expect(topic.state.utf8.count { $0 == UInt8(ascii: "/") } == 4)
         #expect(!topic.state.contains { "+#$.*> ".contains($0) })
         #expect(topic.state.unicodeScalars.allSatisfy { $0.value >= 32 && $0.value != 127 })

@@ -53,7 +53,9 @@ import TestSupport
         }
     }
 
-    @Test("While a broker hangs, shutdown returns; when it continues, it has the latest state, on the same connection")
+    @Test(
+        "A broker that hangs and continues has the latest state, on the same connection; while it hangs, shutdown returns"
+    )
     func brokerHangs() async throws {
         try await withPublication { broker, app, activity in
             broker.send(SIGSTOP)

@@ -108,7 +108,9 @@ import TestSupport
             var payload = version.map { state(name, epoch: $0[0], seq: $0[1]) }
             if let refresh = value("refresh=") { payload = payload?.replacing("}", with: #","refresh":\#(refresh)}"#) }
             let isWill = words.contains("will")
-            if isWill, words[0] != "no" { payload = #"{"epoch":\#(value("") ?? 1),"state":"lost"}"# }
+            if isWill, words[0] != "no" {
+                payload = #"{"epoch":\#(words.compactMap { Int($0) }.first ?? 1),"state":"lost"}"#
+            }
             let expiry = value("age=").map { UInt32(3 * (value("refresh=") ?? 600) - $0) }
             let event = receive(
                 payload ?? "",

@@ -59,7 +59,7 @@ import TestSupport
             g begins | a begins | m begins in g = 2 g +m a | n begins in m | o begins in g = 2 g +m ++n +o a
             p begins in m = 2 g +m ++n ++p +o a | m ends = 4 g +o a n p
             -s begins in g | b begins in n = 4 g +o a n +b p
-        // With many groups that had no label, each snapshot visited all of them; sixteen of them hid every label.
+        // With many groups that had no label, each snapshot visited all of them.
         A group without a label is no level
             g begins | -s begins in g | -t begins in -s | m begins in -t = 1 g +m | -t t = 1 g +t ++m
             g - = 1 t +m | -t - = 1 m | g g = 1 g +m

@@ -72,7 +72,7 @@ import TestSupport
     ///
     /// - `begin`, `end`; `track` an object, `released` by its last owner; `on`, `off`;
     /// - `1000/200/0`, the start delay, the completion delay and the minimum visible time; the standard ones are these;
-    /// - `fire`, the timer does; `due`, the deadline is then; `unshown` until then.
+    /// - `fire`, the timer does; `due`, the deadline is then; `unchecked`, no object was.
     @Test(arguments: [
         ("A late start timer does not show what has ended", "0 begin, 1010 end, 1020 fire", ""),
         ("A late start timer shows what began before it fired", "0 begin, 0 end, 1010 begin, 1010 fire", "+1000"),
@@ -97,7 +97,10 @@ import TestSupport
             "A completion delay that runs goes on",
             "0 begin, 1000 fire, 2000 end, 2050 1000/10/0, 2100 fire, 2200 fire", "+1000 -2200"
         ),
-        ("So does a minimum visible time", "0 0/0/500, 0 begin, 100 0/0/0, 200 end, 300 fire, 500 fire", "+0 -500"),
+        (
+            "A minimum visible time that runs goes on", "0 0/0/500, 0 begin, 100 0/0/0, 200 end, 300 fire, 500 fire",
+            "+0 -500"
+        ),
         (
             "What was not reported yet had the delays of that time",
             "0 begin, 1000 fire, 2000 end, 2100 begin, 2150 end, 2160 1000/5000/0, 2350 fire", "+1000 -2350"
@@ -116,15 +119,19 @@ import TestSupport
         ("Enabling what is enabled changes nothing", "0 begin, 1010 end, 1010 on, 1020 fire", ""),
         ("Enabling does not show what has ended", "0 0/0/0, 0 begin, 10 off, 20 end, 30 on", "+0 -10"),
         // The callers of `isEnabled =` and `startDelay =` checked all objects: 46 ms with 100 000. Only the timer does.
-        ("A change of the delays checks no object", "0 track, 2000 0/200/0, 2000 unshown, 2000 fire", "+1000"),
-        ("Nor one that has ended", "0 track, 0 released, 2000 0/200/0, 2000 unshown, 2000 fire", ""),
-        ("Disabling checks no object", "0 track, 2000 off, 2000 unshown, 2000 fire", ""),
-        ("Enabling checks no object", "0 track, 2000 0/200/0, 2000 off, 2000 on, 2000 unshown, 2000 fire", "+2000"),
-        ("Nor one that has ended", "0 track, 0 released, 2000 0/200/0, 2000 off, 2000 on, 2000 unshown, 2000 fire", ""),
+        ("A change of the delays checks no object", "0 track, 2000 0/200/0, 2000 unchecked, 2000 fire", "+1000"),
+        (
+            "A change of the delays checks no ended object",
+            "0 track, 0 released, 2000 0/200/0, 2000 unchecked, 2000 fire", ""
+        ),
+        ("Disabling checks no object", "0 track, 2000 off, 2000 unchecked, 2000 fire", ""),
+        ("Enabling checks no object", "0 track, 2000 0/200/0, 2000 off, 2000 on, 2000 unchecked, 2000 fire", "+2000"),
+        (
+            "Enabling checks no ended object",
+            "0 track, 0 released, 2000 0/200/0, 2000 off, 2000 on, 2000 unchecked, 2000 fire", ""
+        ),
     ])
-    func `A timer, also a late one, decides by what is the case`(sentence: String, script: String, changes: String)
-        throws
-    {
+    func `Late timers, new settings and objects`(sentence: String, script: String, changes: String) throws {
         let driver = Driver(clock)
         var object: Tracked?
         for step in script.split(separator: ", ") {
@@ -142,9 +149,12 @@ import TestSupport
             case "on", "off": driver.take(driver.machine.setEnabled(words[1] == "on", at: time))
             case "fire": driver.fire()
             case "due": #expect(driver.deadline == time, "\(sentence)")
-            case "unshown": #expect(driver.changes.isEmpty, "\(sentence)")
+            case "unchecked":
+                let isDue = driver.machine.isLifetimeCheckDue(at: time)
+                #expect(isDue && driver.changes.isEmpty, "\(sentence)")
             default:
                 let times = words[1].split(separator: "/").map { Duration.milliseconds(Int($0) ?? -1) }
+                try #require(times.count == 3, "\(step)")
                 let delays = try IndicatorDelays(
                     startDelay: times[0],
                     completionDelay: times[1],

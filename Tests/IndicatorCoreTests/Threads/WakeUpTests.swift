@@ -36,3 +36,11 @@ import TestSupport
         #expect(WakeUp.milliseconds(until: seconds.map { .now + .seconds($0) }) == limit)
     }
 }
+
+/// The check that the tests of idle threads rely on.
+@Suite struct WakingThreadsTests {
+    @Test func `A process that waits with a time limit wakes up`() async throws {
+        let daemon = try Daemon("sleep", ["1000"])
+        #expect(await eventually { wakingThreads(of: daemon.processID).waking.contains { $0.hasPrefix("sleep: ") } })
+    }
+}

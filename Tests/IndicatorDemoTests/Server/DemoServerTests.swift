@@ -14,7 +14,12 @@ import TestSupport
     {
         let server = try await DemoServer()
         let (client, url) = (client, server.url)
-        try await body { try await client.send(URLRoute(url, $0)) }
+        do {
+            try await body { try await client.send(URLRoute(url, $0)) }
+        } catch {
+            await server.stop()
+            throw error
+        }
         await server.stop()
     }
 

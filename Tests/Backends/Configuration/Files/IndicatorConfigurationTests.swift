@@ -35,7 +35,11 @@ struct IndicatorConfigurationTests {
         ("json", #"{"terminalTitle": {"format": "\\ud83d\\ude00 \\\ud83d\ude00"}}"#, #"\ud83d\ude00 \\#u{1F600}"#),
         ("json", "{\n\t\"terminalTitle\":\n\t{\t\"format\": \n\t\t\"a\" }\n}", "a"),
     ])
-    func `may be YAML in every style, and JSON as programs write it`(type: String, text: String, format: SettingValue)
+    func `may be YAML in several styles, and JSON as programs write it`(
+        type: String,
+        text: String,
+        format: SettingValue
+    )
         throws
     {
         let overrides: [String: SettingValue] = ["backends": ["terminalTitle"]]

@@ -102,16 +102,17 @@ import TestSupport
                 }
                 try await group.waitForAll()
             }
-            #expect(try await eventually { try await server.displayedCount == 0 })
+            // One whose answer came too late expires, in less than a minute.
+            try await expectEventually(within: .seconds(180)) { try await server.displayedCount == 0 }
         }
         for process in load { await process.end() }
         // Each notification that the monitor has seen was closed, by its app unless the server has answered that too
-        // late (see the article): of 200 apps at night, one or two.
+        // late (see the article): of 200 apps at night, one was.
         try await monitor.catchUp()
         let shown = monitor.shown.count { $0.identifier == 0 }
         #expect(shown >= rounds * count / 2)
         let closed = Set(monitor.calls.filter { $0.member == "CloseNotification" }.map(\.identifier)).count
-        #expect(closed <= shown && closed >= shown - shown / 50)
+        #expect(closed <= shown && closed >= shown - max(1, shown / 50))
         #expect(try await server.historyCount == shown)
     }
 

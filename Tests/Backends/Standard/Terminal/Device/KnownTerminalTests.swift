@@ -94,8 +94,8 @@ import TestSupport
             let canRestore = sides[1].hasPrefix("stack") || sides[1].hasPrefix("emptied")
             #expect(backend(environment, .auto).setsTitle == canRestore, "\(words)")
             let (on, off) = (backend(environment, .on), backend(environment, .off))
-            #expect(on.setsTitle && on.showsProgress && on.showsStatus)
-            #expect(!off.setsTitle && !off.showsProgress && !off.showsStatus)
+            #expect(on.setsTitle && on.showsProgress && on.showsStatus, "\(words)")
+            #expect(!off.setsTitle && !off.showsProgress && !off.showsStatus, "\(words)")
         }
     }
 

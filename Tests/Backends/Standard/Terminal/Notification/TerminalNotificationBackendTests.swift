@@ -46,6 +46,8 @@ import TestSupport
             first.replacing(/i=indicator-[0-9]+-[0-9]+/, with: "i=indicator-N")
                 == expected.replacing("HTTP; 503", with: "HTTP;\\ 503").replacing("HTTP, 503", with: "HTTP,\\ 503")
         )
+        // Also of an activity that was never shown.
+        #expect(makeBackend(TerminalNotificationSettings(), environment).delivery.includesHidden)
         // kitty replaces a notification by another one with the same identifier.
         let second = try await written(FinishedActivity("a", .failed("HTTP 503")), environment: environment)
         #expect(!expected.contains("i=") || first.prefix { $0 != ":" } != second.prefix { $0 != ":" })

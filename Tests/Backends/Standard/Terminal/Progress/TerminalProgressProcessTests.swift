@@ -192,7 +192,6 @@ struct TerminalProgressProcessTests {
         try await tell("begin one", "begin two", "bytes two 1000 2000", "begin three")
         for round in 0..<rounds {
             try await resize(round)
-            // On a busy machine, each size is drawn. A narrower one moves the cursor up by three rows.
             for line in 0..<count { try await tell("plain text \(round * count + line)") }
         }
         try await tell("shutdown")
@@ -202,6 +201,7 @@ struct TerminalProgressProcessTests {
 
     @Test func `leaves nothing in the history while the window changes its size quickly`() async throws {
         try await inTerminal { tmux in
+            // On a busy machine, each size is drawn. A narrower one moves the cursor up by three rows.
             let expected = try await writeLines(3, resizing: 120) { round in
                 if round == 0 { try await expect(tmux, ["…", "three "]) }
                 let (columns, rows) = ([90, 44, 70, 52][round % 4], [20, 12, 24, 9][round / 3 % 4])
