@@ -104,7 +104,7 @@ package struct ShellLine: Sendable, Hashable {
     private static let begins: Set<String> = ["(", "begin", "for", "if", "select", "until", "while", "{"]
     private static let ends: Set<String> = [")", "done", "end", "fi", "}"]
 
-    /// The beginning of a variable's assignment. As `piece`.
+    /// The beginning of a variable's assignment. Immutable, as `piece`.
     private nonisolated(unsafe) static let assignment = /[A-Za-z_]\w*(?:\[.*\])?\+?=/
 
     /// The words after which nothing is sure.
@@ -295,7 +295,7 @@ struct ShellWords: Sequence, IteratorProtocol {
         | ` [^'"`\\]* `
         | \( [^()'"`\\\#\n]* \)
         /#
-    /// The beginning of a redirection, such as `2>`. As `piece`.
+    /// The beginning of a redirection, such as `2>`. Immutable, as `piece`.
     private nonisolated(unsafe) static let redirection =
         /(?:[0-9]+|\{[A-Za-z_]+\})?(?:<<<|<<-|<<|<&|<>|>>|>&|>\||<|>)|&>>?/
 
