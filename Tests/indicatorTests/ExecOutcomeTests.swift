@@ -16,7 +16,7 @@ import TestSupport
 
     /// A script that runs another one as soon as the command is shown.
     private func whenShown(_ script: String) -> String {
-        "until grep -q shown '\(program.home.appending("log"))' 2>/dev/null; do sleep 0.01; done; \(script)"
+        "until grep -q shown '\(program.home.appending("log"))' 2>/dev/null; do sleep 0.05; done; \(script)"
     }
 
     @Test(
@@ -162,7 +162,7 @@ import TestSupport
         let path = program.home.appending("go")
         let command = Task {
             try await program.exec(
-                ["sh", "-c", "until [ -e '\(path)' ]; do sleep 0.01; done; \(script)"],
+                ["sh", "-c", "until [ -e '\(path)' ]; do sleep 0.05; done; \(script)"],
                 options: ["--after", "0", "--label", "Build"] + options
             )
         }
@@ -354,7 +354,7 @@ import TestSupport
         let url = broker?.url ?? address.mqtt
         try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(url)'}\n")
         let end = program.home.appending("end")
-        let command = ["exec", "--", "sh", "-c", "until [ -e '\(end)' ]; do sleep 0.01; done"]
+        let command = ["exec", "--", "sh", "-c", "until [ -e '\(end)' ]; do sleep 0.05; done"]
         let exec = try Daemon(program.path, command, environment: program.variables)
         // MQTT 5, MQTT 3.1.1, and the next attempt.
         await expectEventually {

@@ -22,7 +22,7 @@ import TestSupport
         let functions = """
             report() { '\(path)' report "$@"; }
             nested() { '\(path)' exec "$@"; }
-            shown() { until grep -q "$1" '\(program.home.appending("log"))' 2>/dev/null; do sleep 0.01; done; }
+            shown() { until grep -q "$1" '\(program.home.appending("log"))' 2>/dev/null; do sleep 0.05; done; }
             """
         let variables = ["XDG_RUNTIME_DIR": runtime].merging(environment) { $1 }
         let command = ["sh", "-c", "\(functions)\n\(script)"]

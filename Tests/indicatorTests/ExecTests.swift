@@ -137,11 +137,11 @@ import TestSupport
 
     /// Waits in a shell until a process has ended: `wait` alone also returns for a stopped one.
     private static func ended(_ process: String) -> String {
-        "while kill -0 \(process) 2>/dev/null; do sleep 0.01; done; wait \(process)"
+        "while kill -0 \(process) 2>/dev/null; do sleep 0.05; done; wait \(process)"
     }
 
     private static func stopped(_ job: String) -> String {
-        "until jobs -s | grep -q \(job); do sleep 0.01; jobs >/dev/null; done"
+        "until jobs -s | grep -q \(job); do sleep 0.05; jobs >/dev/null; done"
     }
 
     /// The commands under job control. They print that they run, and which signal they handle.
