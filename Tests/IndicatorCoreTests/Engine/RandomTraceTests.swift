@@ -3,7 +3,7 @@ import TestSupport
 
 /// Random traces, checked against a second formulation of the rules.
 @Suite struct RandomTraceTests {
-    private static let count = 3000
+    private static let count = 1000
 
     /// A manager, to which most edges between busy and idle are not reported. Its timer fires at each deadline, and
     /// sometimes when nothing is due.
