@@ -143,6 +143,7 @@ let package = Package(
             "IndicatorDemoTests",
             "\(testing) \(network) \(commands) FlyingFox FlyingSocks IndicatorTracking indicator-demo"
         ),
+        tests("FuzzTests", "TestSupport fuzz"),
         tests(
             "DocumentationTests",
             """
