@@ -50,7 +50,7 @@ import TestSupport
                 let code = block.filter { !$0.hasPrefix("import ") }.joined(separator: "\n")
                 let source = sources.first { $0.code.contains(code) }
                 #expect(source != nil, "\(document): not in Snippets or Examples:\n\(code)")
-                // The plug-in is a package of its own, which CI builds.
+                // The plug-in is a package of its own; see the next test.
                 guard let source, !source.path.hasPrefix("Examples/plugin/") else { continue }
                 programs[Program(path: source.path, document: document)] = imports
             }
@@ -80,6 +80,14 @@ import TestSupport
             return try folder.write(lines.joined(separator: "\n"), to: "program\(index).swift")
         }
         let problem = try await compiler.problem(in: paths)
+        #expect(problem == nil)
+    }
+
+    /// Each night, CI builds it as a package of its own, and runs its tests.
+    @Test func `The plug-in compiles with what is public`() async throws {
+        let files = Self.files(below: "Examples/plugin/Sources/TrayIndicator") { $0.hasSuffix(".swift") }
+        #expect(files.count > 1)
+        let problem = try await AppCompiler().problem(in: files.map { Self.root.appendingPathComponent($0).path })
         #expect(problem == nil)
     }
 
