@@ -174,6 +174,8 @@ import TestSupport
         try await inTerminal { tmux in
             try await tmux.type("stty -ixon")
             try await program.sameResults { prefix in
+                // Of this run: the screen may still have the end of the one before.
+                #expect(try await tmux.type("clear") { $0 == ["ready>"] })
                 try await tmux.type("clear; \(prefix)sh \(script) \(redirection); echo \"status $?\"")
                 #expect(try await tmux.shows { $0.contains { $0.hasPrefix("status ") } && $0.last == "ready>" })
                 let files = [try program.home.read("script.found"), (try? program.home.read("out")) ?? ""]
