@@ -55,9 +55,14 @@ import TestSupport
 }
 
 @Suite struct RateEstimateTests {
-    @Test(arguments: [0, -1, Int.min]) func `A total of zero or less has no time left`(total: Int) {
+    @Test(arguments: [0, -1, Int.min, 10_000_000])
+    func `A total of zero or less, or for months, has no time left`(total: Int) {
         var estimate = RateEstimate(at: .zero)
-        for second in 1...4 { estimate.measure(Double(second), at: .seconds(second)) }
+        for second in 1...4 {
+            estimate.measure(Double(second), at: .seconds(second))
+            // At the same time, there is no rate.
+            estimate.measure(Double(second) + 0.5, at: .seconds(second))
+        }
         var details = ActivityDetails(total: total)
         details.completed = 4
         details.estimate(&estimate, isMeasured: false, at: .seconds(4))
