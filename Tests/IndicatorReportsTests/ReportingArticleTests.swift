@@ -35,14 +35,15 @@ import TestSupport
 
     private static let make = "gcc -g -Wall -Wextra -Werror -pedantic -o copy copy.c && "
     private static let main = #"int main(void) { report("state=done:title=Q29weQ"); return 0; }"#
-    /// Eight processes, of which one is killed.
+    /// Eight processes, of which one is killed. The end of the pool would kill those that have not begun, too.
     private static let pool = """
-        import signal
+        import signal, time
         from multiprocessing import Pool
 
         def work(part):
             for step in Reported(range(4), desc=f"part {part}", file=open(os.devnull, "w")):
                 if part == 7 and step == 2:
+                    open("killed", "w").close()
                     os.kill(os.getpid(), signal.SIGKILL)
 
         with reported("read"):
@@ -53,6 +54,8 @@ import TestSupport
             results = pool.imap_unordered(work, range(8))
             for _ in range(7):
                 next(results)
+            while not os.path.exists("killed"):
+                time.sleep(0.01)
         """
 
     @Test(

@@ -60,8 +60,7 @@ import TestSupport
         var estimate = RateEstimate(at: .zero)
         for second in 1...4 {
             estimate.measure(Double(second), at: .seconds(second))
-            // At the same time, there is no rate.
-            estimate.measure(Double(second) + 0.5, at: .seconds(second))
+            estimate.measure(Double(second) + 0.5, at: .seconds(second))  // No time has passed.
         }
         var details = ActivityDetails(total: total)
         details.completed = 4
