@@ -110,26 +110,26 @@ import TestSupport
         }
     }
 
+    /// An interactive shell. Its prompt is not that of the shell which starts it: what is typed earlier may be lost.
+    private let shell = "env PS1='inner> ' bash --norc --noprofile --noediting -i"
+
     @Test func `A shell with job control works, also when it is suspended`() async throws {
         try await inTerminal { tmux in
-            try await exec("bash --norc --noprofile --noediting -i", in: tmux)
-            #expect(try await tmux.shows { $0.first == "ready>" })
-            #expect(try await tmux.type("sh -c 'echo begun; exec sleep 1000'") { $0.contains("begun") })
-            #expect(try await tmux.press("C-z") { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
+            try await exec(shell, in: tmux)
+            #expect(try await tmux.shows { $0.first == "inner>" })
+            // It says when it goes on: `fg` prints it before, when a key is for the shell.
+            let job = #"sh -c 'trap "echo back" CONT; echo begun; while sleep 0.1; do :; done'"#
+            #expect(try await tmux.type(job) { $0.contains("begun") })
+            #expect(try await tmux.press("C-z") { $0.contains { $0.contains("Stopped") } && $0.last == "inner>" })
             try await tmux.type("jobs -l | grep -c sleep; fg")
-            #expect(try await tmux.shows { $0.contains("1") && $0.contains { $0.hasPrefix("sh -c") } })
-            // `fg` prints the job before it continues it: a key that comes earlier is for the shell.
-            let isEnded = try await eventually {
-                try await tmux.press("C-c")
-                return try await tmux.lines.last == "ready>"
-            }
-            #expect(isEnded)
+            #expect(try await tmux.shows { $0.contains("1") && $0.last == "back" })
+            #expect(try await tmux.press("C-c") { $0.last == "inner>" })
             // Otherwise, what is shown next may be the end of the first job.
-            #expect(try await tmux.type("clear") { $0 == ["ready>"] })
+            #expect(try await tmux.type("clear") { $0 == ["inner>"] })
             try await tmux.type("suspend")
             #expect(try await tmux.shows { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
             // Each shell sets the terminal's modes when it takes over, and may drop what is typed before.
-            #expect(try await tmux.type("fg") { $0.contains("ready> fg") && $0.last == "ready>" })
+            #expect(try await tmux.type("fg") { $0.contains("ready> fg") && $0.last == "inner>" })
             #expect(try await tmux.type("exit 7") { $0.contains("exit") && $0.last == "ready>" })
             #expect(try await tmux.type("echo status $?") { $0.contains("status 7") })
         }
@@ -137,9 +137,8 @@ import TestSupport
 
     @Test func `Ctrl-C for a job of a shell behind it does not end the script that runs the program`() async throws {
         try await inTerminal { tmux in
-            let shell = "'\(program.path)' exec -- bash --norc --noprofile --noediting -i"
-            let path = try program.home.write("\(shell)\necho continued\n", to: "script")
-            #expect(try await tmux.type("clear; sh \(path)") { $0.first == "ready>" })
+            let path = try program.home.write("'\(program.path)' exec -- \(shell)\necho continued\n", to: "script")
+            #expect(try await tmux.type("clear; sh \(path)") { $0.first == "inner>" })
             #expect(try await tmux.type("sh -c 'echo started; exec sleep 1000'") { $0.contains("started") })
             let job = program.home.appending("job")
             try await tmux.press("C-c")
