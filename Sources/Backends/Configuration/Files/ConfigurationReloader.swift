@@ -129,7 +129,7 @@ package final class ConfigurationReloader: ManagerResource {
         let prefix = trigger == .hangup ? "SIGHUP: " : ""
         guard problems.mistakes.isEmpty else {
             // The caller gets the mistakes; those of a changed file are logged only once.
-            if trigger == .hangup || trigger == .change && problems.mistakes != before.problems {
+            if trigger == .hangup || trigger == .change && problems.mistakes != before.problems && !isFileMissing {
                 let remark = "The configuration was not reloaded; the previous one remains in effect"
                 logger.error("\(prefix)\(remark):\n\(problems)")
             }
