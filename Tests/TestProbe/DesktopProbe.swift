@@ -32,7 +32,7 @@ enum DesktopProbe {
             settings.isTransient = !arguments.contains("lasting")
             if arguments.contains("outcomes") { (settings.whenDone, settings.after) = (.always, .zero) }
             settings.expiry = duration("expiry") ?? settings.expiry
-            settings.timeout = duration("timeout")
+            (settings.timeout, settings.libraryLimit) = (duration("timeout"), .seconds(20))
             backends.append(DesktopNotificationBackend(applicationName: "probe", settings: settings))
         }
         if arguments.contains("property") { backends.append(DBusPropertyBackend(applicationName: "probe")) }

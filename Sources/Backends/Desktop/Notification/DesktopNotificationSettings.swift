@@ -56,6 +56,8 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     public var through: Through
     /// How long until the server removes the notification of an app that has crashed. Shorter in tests.
     package var expiry = Duration.seconds(55)
+    /// How long libnotify may take to connect; then D-Bus is used. Longer in tests.
+    package var libraryLimit = Duration.seconds(2)
     /// How often the expiry is renewed: by default every 35 s, less than two wake-ups a minute.
     var renewal: Duration { expiry * 7 / 11 }
 

@@ -76,7 +76,7 @@ extension NotificationSession {
         if let objection = LibNotify.shared.objection(to: context.address) { return objection }
         var result: LibNotify.Outcome?
         LibNotify.shared.open(context.address, as: applicationName, completion: bus.completion { result = $0 })
-        let deadline = SuspendingClock.now + Self.answerLimit
+        let deadline = SuspendingClock.now + settings.libraryLimit
         while result == nil, SuspendingClock.now < deadline { try await bus.turn(until: deadline) }
         switch result {
         case .success: way = .libnotify
