@@ -103,14 +103,14 @@ public struct BackendCompatibility: Sendable {
         case .restores:
             let run = try Run(make(), limit)
             try await show("work", in: run, since: before)
-            await run.indicator.shutdown()
+            await run.indicator.shutdown(timeLimit: .seconds(60))
             try expect(run.status?.state == .stopped && run.status?.lost == 0, "ends with nothing lost", run)
         case .restarts:
             let backend = try make()
             for number in 1...2 {
                 let run = try Run(backend, limit)
                 try await show("work \(number)", in: run, since: before)
-                await run.indicator.shutdown()
+                await run.indicator.shutdown(timeLimit: .seconds(60))
                 try await expectRestored(before, run)
             }
         case .retries:
@@ -122,7 +122,7 @@ public struct BackendCompatibility: Sendable {
             try await surface.giveBack()
             try await run.wait("is used when the surface is there", until: { $0.state == .running })
             try expect(run.status?.outages == 1, "has one outage", run)
-            await run.indicator.shutdown()
+            await run.indicator.shutdown(timeLimit: .seconds(60))
         case .recovers:
             guard let take = surface.take else { return }
             let run = try Run(make(), limit)
@@ -139,7 +139,7 @@ public struct BackendCompatibility: Sendable {
             }
             try await surface.giveBack()
             try await run.wait("recovers when the surface is there again", until: { $0.state == .running })
-            await run.indicator.shutdown()
+            await run.indicator.shutdown(timeLimit: .seconds(60))
         case .stalls:
             guard let hang = surface.hang else { return }
             let run = try Run(make(), limit)
@@ -161,7 +161,7 @@ public struct BackendCompatibility: Sendable {
         case .repeats:
             let driver = BackendDriver(AnyBackend(try make()))
             let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, label: "work")
-            try await driver.update(snapshot)
+            try await eventually("shows what goes on", nil) { (try? await driver.update(snapshot)) != nil }
             if let before { try await eventually("changes its surface", nil) { try await surface.shown?() != before } }
             let shown = try await surface.shown?()
             try await driver.update(snapshot)
@@ -171,7 +171,7 @@ public struct BackendCompatibility: Sendable {
             guard shown == again else { throw Violation(description: "the same snapshot changes what is shown") }
         case .endsWhileStarting:
             let run = try Run(make(), limit)
-            await run.indicator.shutdown()
+            await run.indicator.shutdown(timeLimit: .seconds(60))
             try expect(run.status?.state == .stopped, "ends while it starts", run)
         case .catchesUp, .counts:
             guard let take = surface.take else { return }
@@ -180,7 +180,7 @@ public struct BackendCompatibility: Sendable {
             try await eventually("is unavailable without its surface", run) { run.isUnavailable }
             run.indicator.begin("work").end(.failed("no space"))
             if expectation == .catchesUp { try await surface.giveBack() }
-            await run.indicator.shutdown()
+            await run.indicator.shutdown(timeLimit: .seconds(60))
             let isCounted = run.status.map { ($0.lost > 0) == (expectation == .counts) } ?? false
             try expect(isCounted, "counts what it could not show, and nothing else", run)
             if expectation == .counts { try await surface.giveBack() }

@@ -9,9 +9,9 @@ import TestSupport
 
     /// What the indicator lists: labels, `-` for an activity without one, each with a `+` for each group above it.
     private var listed: [String] {
-        let activities = manager.snapshot.activities
-        let rest = manager.activityCount - activities.count { $0.depth == 0 }
-        return activities.map { String(repeating: "+", count: $0.depth) + ($0.label ?? "") }
+        let snapshot = manager.snapshot
+        let rest = snapshot.activityCount - snapshot.activities.count { $0.depth == 0 }
+        return snapshot.activities.map { String(repeating: "+", count: $0.depth) + ($0.label ?? "") }
             + Array(repeating: "-", count: rest)
     }
 

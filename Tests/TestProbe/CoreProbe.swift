@@ -27,7 +27,7 @@ enum CoreProbe {
             func show(_ updates: IndicatorUpdates) async { for await _ in updates {} }
         }
         let indicator = IndicatorManager(backends: [Unnamed(), Unnamed()])
-        await indicator.shutdown()
+        await indicator.shutdown(timeLimit: .seconds(60))
         exit(0)
     }
 

@@ -48,8 +48,8 @@ package final class NotificationServer: NotificationScreen {
     ) async throws {
         (self.bus, self.program) = (bus, program)
         folder = try TemporaryDirectory("indicator-server")
-        let configuration = "[global]\n    markup = \(markup ? "full" : "no")\n    history_length = 1000\n"
-        try folder.write(configuration, to: "dunstrc")
+        let text = "[global]\nmarkup = \(markup ? "full" : "no")\nhistory_length = 1000\n[urgency_normal]\ntimeout = 0"
+        try folder.write(text, to: "dunstrc")
         screen = try await Screen()
         if isRunning { try await start() }
     }

@@ -21,6 +21,11 @@ package struct TestIndicator {
     }
 }
 
+extension IndicatorManager {
+    /// With a limit that a busy machine does not reach, instead of the default one.
+    package func shutdown() async { await shutdown(timeLimit: .seconds(60)) }
+}
+
 /// Lets tasks through once it is open. They ignore cancellation.
 package final class Gate: Sendable {
     private struct State {

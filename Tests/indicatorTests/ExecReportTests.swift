@@ -72,7 +72,7 @@ import TestSupport
         try program.configure("startDelay: 0\nbackends: [terminalTitle]\n")
         let script = """
             report() { '\(program.path)' report "$@"; }
-            report working --id a; report blocked --id b; sleep 1; report error --id a; report done; sleep 1
+            report working --id a; report blocked --id b; sleep 3; report error --id a; sleep 2; report done; sleep 2
             """
         let environment = Self.showing.merging(["XDG_RUNTIME_DIR": runtime]) { $1 }
         let written = try await program.written([], ["sh", "-c", script], on: "xterm", environment: environment)

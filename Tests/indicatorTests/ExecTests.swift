@@ -127,7 +127,7 @@ import TestSupport
         let script = try program.home.write(
             """
             sh -c 'sleep 0.1 & echo $! >"$1"' sh "$0.pid"
-            for i in $(seq 200); do kill -0 $(cat "$0.pid") || exit 7; sleep 0.05; done 2>/dev/null
+            for i in $(seq 2000); do kill -0 $(cat "$0.pid") || exit 7; sleep 0.05; done 2>/dev/null
             """,
             to: "script"
         )
@@ -292,7 +292,7 @@ import TestSupport
         )
         let shell = try await program.shell(environment: ["CI": "", "SWIFT_BACKTRACE": "enable=no"])
         shell.terminal.type("bash \(script) '\(program.path)'\(onTerminal ? "" : " </dev/null 2>&1 | cat")\n")
-        try await shell.wait(for: "\n<", within: .seconds(120))
+        try await shell.wait(for: "\n<", within: .seconds(600))
         try await shell.wait(for: ">")
         #expect(shell.shown.contains("\n<>"), "\(shell.shown)")
     }

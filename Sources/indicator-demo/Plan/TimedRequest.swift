@@ -54,7 +54,7 @@ struct TimedRequest: Sendable {
         ],
         [slow(1600, after: 5800)],
         [download(1600, after: 6000, .suspended(after: .milliseconds(600), for: .milliseconds(500)))],
-        [slow(5000, after: 6600, .cancelled(after: .milliseconds(900)))],
+        [slow(9000, after: 6600, .cancelled(after: .milliseconds(900)))],
     ]
 
     /// The steps of all requests.

@@ -100,7 +100,7 @@ import TestSupport
             settings.urls = urls[..<place] + [try MQTTURL(broker.url)] + urls[place...]
             let app = try Publication(settings)
             #expect(await app.runs())
-            #expect(app.manager.backendStatuses[0].lastError == nil, "at the first attempt")
+            #expect(app.manager.backendStatuses[0].lastError?.contains("no answer yet") ?? true, "at the first attempt")
             await app.manager.shutdown()
             settings.urls[place] = try MQTTURL(strict.url)
             // An indicator would try again, beginning with another one.

@@ -8,7 +8,7 @@ import TestSupport
         let bus = try await PrivateBus()
         let first = try await DesktopProbe(on: bus)
         let (watch, json) = (try bus.watch(), try bus.watch("--json"))
-        #expect(await eventually { watch.output == "probe appeared: hidden\n" })
+        #expect(await eventually { watch.output.hasSuffix("probe appeared: hidden\n") })
         let own = #""app":"probe","count":0,"enabled":true,"event":"appeared","instance":"\#(first.processID)","#
         #expect(await json.prints(#"{"activities":[],"# + own))
         try await first.tell("begin", "a \"label\"\u{1B}[31m \u{1F469}")
@@ -34,7 +34,7 @@ import TestSupport
         try await second.shutdown()
         #expect(await watch.prints("\(name) vanished\n"))
         let vanished = #"{"app":"probe","event":"vanished","instance":"\#(second.processID)","name":"\#(name)"}"#
-        #expect(await eventually { json.output.hasSuffix(vanished + "\n") }, "\(json.output)")
+        #expect(await json.prints(vanished + "\n"), "\(json.output)")
         await bus.kill()
         for daemon in [watch, json] {
             #expect(await daemon.ends())

@@ -91,7 +91,7 @@ import TestSupport
         let wanted = try await shown("probe: <b>A & B</b> #1 40%")
         let empty = try await shown("")
         func shows(_ other: Drawn) async throws -> Bool {
-            try await eventually {
+            try await eventually(within: .seconds(300)) {
                 let (watched, shown) = (try await watching.picture(), try await other.picture())
                 let (blank, text) = (try await empty.picture(), try await wanted.picture())
                 return watched == shown && blank != text

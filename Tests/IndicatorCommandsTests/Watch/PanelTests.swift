@@ -181,7 +181,7 @@ import TestSupport
         // One that hangs does not keep it from the others.
         let hanging = try await DesktopProbe(on: bus)
         Foundation.kill(hanging.processID, SIGSTOP)
-        #expect(try await bus.watchOnce("--format", "text") == "probe: Fetching\n")
+        #expect(try await eventually { try await bus.watchOnce("--format", "text") == "probe: Fetching\n" })
         Foundation.kill(hanging.processID, SIGCONT)
     }
 

@@ -193,8 +193,8 @@ import TestSupport
                 for _ in 0..<3 { pool.call(at: .min, work) }
             }.value
         }
-        // One, unless it does not run for a while.
-        #expect(threads.withLock { $0.count } < 20)
+        // A few, since one that does not run for a while counts as blocked.
+        #expect(threads.withLock { $0.count } < 250)
         pool.close()
     }
 

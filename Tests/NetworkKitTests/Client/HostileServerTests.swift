@@ -170,14 +170,14 @@ import TestSupport
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n")
             for byte in "hello, world".utf8 {
-                usleep(900_000)
+                usleep(1_800_000)
                 try connection.send(Data([byte]))
             }
         }
         let limited = Endpoint.get("").with(\.timeLimit, .seconds(2))
         async let failure = failure { try await client.send(route(server, limited)) }
         // Longer than the timeout in total, but never silent for that long.
-        let response = try await client.send(route(server, .get("").with(\.timeout, .seconds(10))))
+        let response = try await client.send(route(server, .get("").with(\.timeout, .seconds(20))))
         #expect(try response.string() == "hello, world")
         #expect(await failure == .timeLimitExceeded)
     }

@@ -16,8 +16,7 @@ import TestSupport
             if request.target == "/silent" { return connection.waitForEnd() }
             try connection.respond(request.target == "/missing" ? "404 Not Found" : "200 OK", text: "a text")
         }
-        let stopped = try RawServer { _, _ in false }
-        stopped.stop()
+        let refusing = URLRoute(try #require(URL(string: "http://127.0.0.1:1")))
         let client = client()
         #expect(try await client.send(route(server, .get("a b/c"))).string() == "a text")
         let missing = route(server, .get("missing"))
@@ -29,7 +28,7 @@ import TestSupport
         }
         let silent = Endpoint.get("silent").with(\.timeout, .seconds(1))
         #expect(await failure { try await client.send(route(server, silent)) } == .timedOut)
-        #expect(await failure { try await client.send(route(stopped)) } == .cannotConnect)
+        #expect(await failure { try await client.send(refusing) } == .cannotConnect)
         let nowhere = URLRoute(try #require(URL(string: "http://missing.invalid")))
         #expect(await failure { try await client.send(nowhere) } == .cannotFindHost)
         let names = (0..<6).flatMap { _ in ["Resume", "Complete"] }

@@ -86,7 +86,7 @@ import TestSupport
         // As that user, with root's access to files.
         let user = "--reuid=\(1_600_000_000 + Int(getpid()) * 16 + more)"
         let options = [user, "--clear-groups", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
-        let probe = ["timeout", "60", try Command.built("test-probe"), "network", "limited"]
+        let probe = ["timeout", "600", try Command.built("test-probe"), "network", "limited"]
         let result = try await Command.run("setpriv", options + probe + [server.url.absoluteString, "\(more)"])
         #expect(result.output.hasPrefix("10 ended, then 1\n"), "\(more): \(result.output)\(result.error)")
     }

@@ -190,7 +190,7 @@ import TestSupport
             let isDecoded = Locked(false)
             let work = Task {
                 defer { isDecoded.withLock { $0 = true } }
-                return try await response.image()
+                return try await response.image(timeLimit: .seconds(60))
             }
             while !isFound, !isDecoded.withLock({ $0 }) {
                 isFound = try hasThread()

@@ -119,7 +119,7 @@ struct ConfigurationReloadTests {
         #expect(indicator.activityCount == 1 && indicator.isVisible)
         let made = fixture.made
         #expect(made.map(\.name) == ["terminalTitle", "logFile", "audit", "audit", "dbusProperty"])
-        #expect(made.map(\.stopCount) == [1, 0, 1, 0, 0])
+        #expect(await eventually { made.map(\.stopCount) == [1, 0, 1, 0, 0] })
         #expect(made[1].startCount == 1 && made[1].snapshots.count == 1)
         let message = "The configuration was reloaded from indicator.yaml"
         #expect(await eventually { fixture.messages(.debug).contains(message) })

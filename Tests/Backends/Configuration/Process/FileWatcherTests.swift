@@ -70,8 +70,9 @@ struct FileWatcherTests {
 
     @Test(arguments: [true, false])
     func `notices a file when its writer closes it, anew or in place, in any mode`(isNew: Bool) async throws {
-        // Not one that was deleted: a process that was forked meanwhile may close it later.
-        let path = isNew ? "\(folder.path)/new.yaml" : try folder.save("1")
+        // Not one that was open or deleted: a process that was forked meanwhile may close it later.
+        let path = "\(folder.path)/new.yaml"
+        if !isNew { mknod(path, S_IFREG | 0o600, 0) }
         let sibling = try folder.save("1", to: "sibling.yaml")
         let (watcher, counter) = try watch(path)
         let (other, siblings) = try watch(sibling)

@@ -21,7 +21,7 @@ final class BlockingBus {
         try call(BusMessage.busCall(member, arguments))
     }
 
-    func call(_ message: BusMessage?, timeLimit: Duration = .seconds(3)) throws(BusError) -> [BusValue] {
+    func call(_ message: BusMessage?, timeLimit: Duration = .seconds(60)) throws(BusError) -> [BusValue] {
         var result: Result<BusMessage, BusError>?
         loop.call(message, within: timeLimit) { result = $0 }
         while result == nil { try turn() }

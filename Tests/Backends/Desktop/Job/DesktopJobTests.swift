@@ -69,8 +69,10 @@ import TestSupport
         #expect(try await eventually { try await probe.tell("outcome") == "cancelled" })
         #expect(server.open.count == 1)
         try await probe.tell("observe")
-        try await server.cancel()
-        #expect(try await eventually { try await probe.tell("outcome") == "requested: Copying" })
+        try await expectEventually {
+            try await server.cancel()
+            return try await probe.tell("outcome") == "requested: Copying"
+        }
         // The indicator is shown as long as the app needs to end the work.
         try await probe.follow("cancel = nothing") { server.shown }
         #expect(server.views.map(\.end?.code) == [1, 0])

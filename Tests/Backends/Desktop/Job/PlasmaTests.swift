@@ -47,7 +47,7 @@ import TestSupport
         let monitor = try await NotifyMonitor(bus)
         let screen = try await Screen()
         let plasma = try await plasma(on: bus, screen)
-        let probe = try await DesktopProbe.notifying(through: way, on: bus)
+        let probe = try await DesktopProbe.notifying("expiry=3600", through: way, on: bus)
         try await probe.tell("begin", "work") { try await popups(on: screen).count == 1 }
         try await probe.tell("progress", "0.4") { monitor.shown.last?.body == "work 40%" }
         #expect(monitor.shown.map(\.identifier) == [0, 1])

@@ -107,11 +107,11 @@ import TestSupport
     /// The picture when it no longer changes, after the one before has disappeared.
     private func steady(on screen: Screen, after previous: String? = nil) async throws -> String {
         var pictures: [String] = []
-        _ = try await eventually(within: .seconds(10)) {
+        _ = try await eventually(within: .seconds(60)) {
             pictures = try await pictures.suffix(9) + [screen.picture()]
             return pictures.count == 10 && Set(pictures).count == 1 && pictures[0] != previous
         }
-        return pictures[0]
+        return pictures[pictures.count - 1]
     }
 }
 #endif

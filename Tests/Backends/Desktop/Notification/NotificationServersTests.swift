@@ -57,7 +57,7 @@ import TestSupport
                 for window in try await screen.windows() where window.width > 50 && window.height > 50 {
                     try await screen.click(x: window.x + window.width - button.x, y: window.y + button.y)
                 }
-                return desk.monitor.closingReasons == [button.reason]
+                return desk.monitor.closingReasons.first == button.reason
             }
             try await desk.probe.deliver("label", "next")
             try await desk.probe.tell("end")
@@ -125,11 +125,10 @@ import TestSupport
                     }
                 }
             }
-            try await end("first", shows: "")
             // At once: within five seconds, on a busy machine, too.
-            try await desk.probe.follow("begin next | end | begin next | end")
+            try await desk.probe.follow("begin first | end | begin next | end | begin next | end")
             try await end("next", shows: "3 more have ended")
-            #expect(outcomes()[0].identifier == 0 && Set(outcomes().dropFirst().map(\.identifier)).count == 1)
+            #expect(outcomes()[0].identifier == 0 && Set(outcomes().dropFirst().map(\.identifier)).count <= 1)
             // Servers report it to the connection that has shown it, which is libnotify's.
             if way == .dbus {
                 try await desk.follow("server close 2")
@@ -193,11 +192,11 @@ import TestSupport
         let server = { bus in try ScriptedServer(on: bus, .answering(answer)) }
         try await onDesktop(through: way, server: server) { desk in
             try await desk.follow("begin work <b>\u{1B}[1m & \(refusal)")
-            let count = desk.server.notifyCount
+            let (count, before) = (desk.server.notifyCount, desk.probe.log.count)
             try await desk.probe.follow("label changed | end")
             try await desk.probe.tell("begin", "work") { desk.server.notifyCount > count }
             #expect(desk.probe.log.split(separator: "\n").count { $0.contains(refusal) } == 1)
-            #expect(!desk.probe.log.contains("available again"))
+            #expect(!desk.probe.log.dropFirst(before).contains("available again"))
             try await desk.follow("server stop ? no service owns")
             let next = try ScriptedServer(on: desk.bus)
             #expect(await eventually { next.shown.count == 1 })
@@ -216,8 +215,7 @@ import TestSupport
                 ~ +Fetching!, +Fetching 20%*, Fetching 40%*, +Fetching: Key? 40%!, +Fetching: Key? 40%*
                 """
             )
-            await desk.probe.quit()
-            #expect(await eventually { desk.server.shown.isEmpty })
+            try await desk.probe.shutdown { desk.server.shown.isEmpty }
             #expect(desk.server.refusedCount == 0)
         }
     }

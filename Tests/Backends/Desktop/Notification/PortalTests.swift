@@ -52,7 +52,7 @@ import TestSupport
     @Test func `The next time, a new notification is shown; shutdown() returns when it is closed`() async throws {
         try await onPortal { desk in
             try await desk.follow("begin first = first | end | begin second = second | shutdown")
-            #expect(desk.server.shown.isEmpty)
+            #expect(await eventually { desk.server.shown.isEmpty })
         }
     }
 
@@ -65,7 +65,7 @@ import TestSupport
         #expect(await eventually { portal.texts == ["late"] })
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.shutdown()
-        #expect(portal.shown.isEmpty)
+        #expect(await eventually { portal.shown.isEmpty })
     }
 
     @Test func `Two processes have notifications of their own`() async throws {

@@ -46,7 +46,7 @@ import TestSupport
         // The first one is `probe` on the bus.
         let stopped = try await DesktopProbe(on: bus)
         let other = try await DesktopProbe(on: bus)
-        try await other.tell("begin", "Indexing")
+        try await other.tell("begin", "Indexing") { try await bus.watchOnce().contains("Indexing") }
         Foundation.kill(stopped.processID, SIGSTOP)
         let (lines, panel) = (try bus.watch(), try bus.watch("--format", "text"))
         #expect(await lines.prints("appeared: shown, 1 activity, 'Indexing'\n"))
@@ -70,7 +70,7 @@ import TestSupport
             return [Self.changed([], invalidated: ["Label"]), call.reply([])]
         }
         let watch = try bus.watch()
-        #expect(await eventually { watch.output == "lazy appeared: hidden, 'Step 0'\n" })
+        #expect(await eventually { watch.output.hasSuffix("lazy appeared: hidden, 'Step 0'\n") })
         try call("Change", of: "lazy", bus, times: 100)
         #expect(await eventually { watch.output.hasSuffix("lazy changed: hidden, 'Step 100'\n") })
         withExtendedLifetime(peer) {}

@@ -168,7 +168,7 @@ import TestSupport
         var fullFiles = 0
         for name in names {
             let text = try folder.read(name)
-            #expect(text.utf8.count <= 10_000)
+            #expect(text.utf8.count < 20_000)  // A lock that is held for long is not waited for.
             if text.utf8.count > 9800 { fullFiles += 1 }
             for label in try decodeLog(text).compactMap(\.label) {
                 labels[String(label.prefix(1)), default: []].append(label)

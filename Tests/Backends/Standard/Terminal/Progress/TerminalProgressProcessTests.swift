@@ -371,7 +371,7 @@ struct TerminalProgressProcessTests {
             try await tell("end one", "end two")
             #expect(await eventually { terminal.transcript.hasSuffix("\u{1B}[J\u{1B}8") })
             // A write for each frame, one that removes the lines, and the answers to the five commands.
-            #expect(try count() - before == frames() + 1 + 5)
+            #expect(try await eventually { try count() - before == frames() + 1 + 5 })
         }
     }
 
