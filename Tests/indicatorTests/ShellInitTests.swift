@@ -177,6 +177,7 @@ import TestSupport
     func pipelines(shell: String) async throws {
         let session = try await session(shell)
         try await session.run("sh -c 'exit 3' | cat", shows: "notify;sh;Failed")
+        try await session.wait(for: ": exit status 3")
         try await session.run("sh -c 'exit 4'; true", shows: "notify;sh;Ended")
         try await session.run("sh -c 'exit 149'", shows: "exit status 149")
     }

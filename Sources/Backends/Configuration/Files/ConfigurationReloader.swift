@@ -116,9 +116,11 @@ package final class ConfigurationReloader: ManagerResource {
 
     private func reloadNow(by trigger: Trigger) async -> Result<Void, ConfigurationError> {
         let before = state.withLock(\.self)
-        guard !before.isClosed, trigger != .change || !isFileMissing else { return .success(()) }
-        let old = before.current
+        let wasMissing = isFileMissing
         let (new, mistakes) = source.read()
+        // It may go between the first check and the reading, which then has only the defaults, or a mistake.
+        guard !before.isClosed, trigger != .change || !wasMissing && !isFileMissing else { return .success(()) }
+        let old = before.current
         let wanted = applicable(new.backends)
         let added = wanted.filter { backend in !before.made.contains { $0.isSame(as: backend) } }
         let removed = before.made.filter { backend in !wanted.contains { $0.isSame(as: backend) } }.map(\.name)
@@ -129,7 +131,7 @@ package final class ConfigurationReloader: ManagerResource {
         let prefix = trigger == .hangup ? "SIGHUP: " : ""
         guard problems.mistakes.isEmpty else {
             // The caller gets the mistakes; those of a changed file are logged only once.
-            if trigger == .hangup || trigger == .change && problems.mistakes != before.problems && !isFileMissing {
+            if trigger == .hangup || trigger == .change && problems.mistakes != before.problems {
                 let remark = "The configuration was not reloaded; the previous one remains in effect"
                 logger.error("\(prefix)\(remark):\n\(problems)")
             }

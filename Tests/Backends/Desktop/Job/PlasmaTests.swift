@@ -89,7 +89,7 @@ import TestSupport
     }
 
     /// Clicks on each popup, at a place that is given from its edges, until a condition holds. Every five seconds: a
-    /// slow Plasma reports a second click on the same popup, too, and one crashed under many.
+    /// slow Plasma reports a second click on the same popup, too.
     private func click(
         on screen: Screen,
         right: Int,
@@ -100,9 +100,8 @@ import TestSupport
         var next = ContinuousClock.now
         try await expectEventually {
             if next <= .now {
-                for popup in try await popups(on: screen) {
-                    let y = popup.y + (top ?? popup.height - bottom)
-                    try await screen.click(x: popup.x + popup.width - right, y: y)
+                for one in try await popups(on: screen) {
+                    try await screen.click(x: one.x + one.width - right, y: one.y + (top ?? one.height - bottom))
                     next = .now + .seconds(5)
                 }
             }
