@@ -117,17 +117,17 @@ import TestSupport
         try await inTerminal { tmux in
             try await exec(shell, in: tmux)
             #expect(try await tmux.shows { $0.first == "inner>" })
-            // It says when it goes on: `fg` prints it before, when a key is for the shell.
-            let job = #"sh -c 'trap "echo back" CONT; echo begun; while sleep 0.1; do :; done'"#
+            // It says when it goes on: `fg` prints it before, when a key is for the shell. It starts no program: dash
+            // waits in vfork(2), and is not stopped, if Ctrl-Z stops the child before it executes one.
+            let job = #"bash -c 'trap "echo back" CONT; echo begun; while :; do read -t 0.1; done'"#
             #expect(try await tmux.type(job) { $0.contains("begun") })
             #expect(try await tmux.press("C-z") { $0.contains { $0.contains("Stopped") } && $0.last == "inner>" })
-            try await tmux.type("jobs -l | grep -c sleep; fg")
+            try await tmux.type("jobs -l | grep -c begun; fg")
             #expect(try await tmux.shows { $0.contains("1") && $0.last == "back" })
             #expect(try await tmux.press("C-c") { $0.last == "inner>" })
             // Otherwise, what is shown next may be the end of the first job.
             #expect(try await tmux.type("clear") { $0 == ["inner>"] })
-            try await tmux.type("suspend")
-            #expect(try await tmux.shows { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
+            #expect(try await tmux.type("suspend") { $0.contains { $0.contains("Stopped") } && $0.last == "ready>" })
             // Each shell sets the terminal's modes when it takes over, and may drop what is typed before.
             #expect(try await tmux.type("fg") { $0.contains("ready> fg") && $0.last == "inner>" })
             #expect(try await tmux.type("exit 7") { $0.contains("exit") && $0.last == "ready>" })
