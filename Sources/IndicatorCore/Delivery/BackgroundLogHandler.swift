@@ -22,12 +22,13 @@ struct BackgroundLogHandler: LogHandler {
     }
 
     /// Whether a handler, or one that it passes messages to, writes to a standard stream.
+    ///
+    /// What objects have is not read, because another thread may change it; a logger copies its own before a change.
     static func usesStandardStreams(_ value: Any, depth: Int = 0) -> Bool {
+        if let logger = value as? Logger { return usesStandardStreams(logger.handler, depth: depth) }
         if value is StreamLogHandler || value is any StandardStreamLogHandler { return true }
-        return depth < 4
-            && Mirror(reflecting: value).children.contains {
-                usesStandardStreams($0.value, depth: depth + 1)
-            }
+        return depth < 4 && !(type(of: value) is AnyClass)
+            && Mirror(reflecting: value).children.contains { usesStandardStreams($0.value, depth: depth + 1) }
     }
 
     var logLevel: Logger.Level {

@@ -319,6 +319,9 @@ import TestSupport
         let other = FunctionLogHandler { _ in }
         let stream = StreamLogHandler.standardError(label: "test")
         let handler = isOfStream ? MultiplexLogHandler([other, stream]) : MultiplexLogHandler([other])
-        #expect(BackgroundLogHandler.usesStandardStreams(handler) == isOfStream)
+        #expect(BackgroundLogHandler.usesStandardStreams(Logger(label: "test") { _ in handler }) == isOfStream)
+        // Another thread may change what an object has.
+        final class Object { let handler = StreamLogHandler.standardError(label: "test") }
+        #expect(!BackgroundLogHandler.usesStandardStreams([Object()]))
     }
 }
