@@ -272,7 +272,8 @@ struct BackendRunnerStateMachine: Sendable {
         case .asking(let surface, _), .showing(_, let surface): fail(reason, startedAt: surface.startedAt, at: now)
         }
         phase = .unavailable(retryAt: retryAt ?? now + retryDelay)
-        if !isEnding { events.append((.debug, "will be tried again in \(retryAt.map { $0 - now } ?? retryDelay).")) }
+        let delay = retryAt.map { max($0 - now, .zero) } ?? retryDelay
+        if !isEnding { events.append((.debug, "will be tried again in \(delay).")) }
     }
 
     /// 1 s, 2 s, 4 s, … up to a minute, or a part of it.

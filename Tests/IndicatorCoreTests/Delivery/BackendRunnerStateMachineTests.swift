@@ -22,7 +22,7 @@ import TestSupport
         "show start ask update ! due=1 state=unavailable @1 start ask state=unavailable update ask state=running log=2",
         "start return due=1 outages=1",
         // What the backend reports before it asks is no stall, and waits as long as an attempt would.
-        "start report state=unavailable due=none outages=1 @9 ! start report @10 ask state=running log=2",
+        "start report state=unavailable due=none outages=1 @9 ! in=0.0 start report @10 ask state=running log=1",
         "start report ! - due=1 @1 start report ! - due=3 outages=1",
         // Delivery.
         "show start ask update new=/ - ask - due=none",
@@ -91,7 +91,6 @@ import TestSupport
         var now = Duration.zero
         private var snapshot = IndicatorSnapshot(since: .distantPast)
         private var update: IndicatorUpdate?
-        private var endCount = 0
 
         init(delivery: BackendDelivery, retryScale: Double = 1) {
             machine = BackendRunnerStateMachine(delivery: delivery, retryScale: retryScale)
@@ -114,14 +113,10 @@ import TestSupport
             case "wake": machine.withdraw()
             case "consume": machine.consume(at: now)
             case "report": _ = machine.reportUnavailable("no surface", at: now)
-            case "!": machine.returned(error: "lost", at: now)
-            case "return": machine.returned(error: nil, at: now)
-            case "show": post(.active)
-            case "hide": post(.inactive)
+            case "!", "return": machine.returned(error: word == "!" ? "lost" : nil, at: now)
+            case "show", "hide": post(word == "show" ? .active : .inactive)
             case "label": post(snapshot.state)
-            case "done":
-                endCount += 1
-                post(snapshot.state, [FinishedActivity(label: "\(endCount)", outcome: .succeeded, duration: .zero)])
+            case "done": post(snapshot.state, [FinishedActivity(label: "x", outcome: .succeeded, duration: .zero)])
             case "finish": machine.finish()
             case "giveUp": machine.giveUp()
             case _ where word.first == "@":
@@ -155,6 +150,8 @@ import TestSupport
             case "outages": return "\(machine.status.outages)"
             case "lost": return "\(machine.status.lost)"
             case "log": return "\(machine.takeEvents().count { $0.level != .debug })"
+            // What the log says of the next attempt.
+            case "in": return machine.takeEvents().last?.text.firstMatch(of: /\bin (\S+)/).map { "\($0.1)" } ?? "none"
             case "new":
                 let transitions = update?.transitions.map { $0.isVisible ? "V" : "F" } ?? []
                 let count = update?.finished.count ?? 0
