@@ -6,8 +6,7 @@ import TestSupport
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     private static let documents: [String] = {
-        let catalogues = files(below: "Sources") { $0.hasSuffix(".md") }
-        return ["README.md"] + catalogues
+        ["README.md"] + files(below: "Sources") { $0.hasSuffix(".md") }
     }()
 
     private static func files(below folder: String, where condition: (String) -> Bool) -> [String] {

@@ -108,7 +108,7 @@ package final class Daemon: Sendable {
         FixtureError("'\(program)' could not be started: \(String(cString: strerror(code)))")
     }
 
-    deinit { if isRunning { send(SIGKILL) } }
+    deinit { if isRunning { kill(-processID, SIGKILL) } }
 
     package var isRunning: Bool { status == nil }
 

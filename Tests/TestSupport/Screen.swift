@@ -22,8 +22,7 @@ package final class Screen: Sendable {
 
     /// Runs a program on it, and returns what it prints.
     package func run(_ program: String, _ arguments: [String], package: String) async throws -> String {
-        let words = ["DISPLAY=\(display)", program] + arguments
-        return try await Command.run("env", words, package: package).output
+        try await Command.run("env", ["DISPLAY=\(display)", program] + arguments, package: package).output
     }
 
     /// Clicks on a point.

@@ -109,8 +109,7 @@ import TestSupport
             #expect(try await areRunning(desk.probe))
             try await desk.follow("begin work = work | end = nothing")
             #expect(await eventually { wakingThreads(of: desk.probe.processID).waking.isEmpty })
-            let names = wakingThreads(of: desk.probe.processID).names
-            #expect(names.count { $0 == "ind-dbus" } == 1)
+            #expect(wakingThreads(of: desk.probe.processID).names.count { $0 == "ind-dbus" } == 1)
         }
     }
 }

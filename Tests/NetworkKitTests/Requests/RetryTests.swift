@@ -7,8 +7,7 @@ import TestSupport
 
     private func status(_ status: Int, retryAfter: String? = nil) -> NetworkError {
         let headers: HTTPFields = retryAfter.map { [.retryAfter: $0] } ?? [:]
-        let response = NetworkResponse(url: Self.url, status: .init(code: status), headers: headers)
-        return .unacceptableStatus(response)
+        return .unacceptableStatus(NetworkResponse(url: Self.url, status: .init(code: status), headers: headers))
     }
 
     private func failure(_ kind: TransportFailure.Kind) -> NetworkError {
