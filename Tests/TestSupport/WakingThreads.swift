@@ -7,7 +7,7 @@
 /// The threads of libdispatch's pool are excluded: in every program that has run a Swift task, the pool checks once a
 /// second whether it has enough threads.
 ///
-/// - Returns: the waking threads with their system calls, and the names of all threads.
+/// - Returns: the waking threads with their system calls, and the names of all; Linux may omit some while others end.
 package func wakingThreads(of processID: Int32) -> (waking: [String], names: [String]) {
     let folder = "/proc/\(processID)/task"
     let identifiers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []

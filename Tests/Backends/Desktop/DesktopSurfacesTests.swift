@@ -109,7 +109,7 @@ import TestSupport
             #expect(try await areRunning(desk.probe))
             try await desk.follow("begin work = work | end = nothing")
             #expect(await eventually { wakingThreads(of: desk.probe.processID).waking.isEmpty })
-            #expect(wakingThreads(of: desk.probe.processID).names.count { $0 == "ind-dbus" } == 1)
+            await expectEventually { wakingThreads(of: desk.probe.processID).names.count { $0 == "ind-dbus" } == 1 }
         }
     }
 }

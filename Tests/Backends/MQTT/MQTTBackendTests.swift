@@ -63,7 +63,7 @@ import TestSupport
         let broker = try await MosquittoBroker()
         let app = try await broker.app()
         #expect(try await broker.retains(1))
-        #expect(wakingThreads(of: app.processID).names.filter { $0.contains("mqtt") } == ["ind-mqtt"])
+        await expectEventually { wakingThreads(of: app.processID).names.filter { $0.contains("mqtt") } == ["ind-mqtt"] }
         await broker.end()
         await expectEventually { !wakingThreads(of: app.processID).names.contains("ind-mqtt") }
     }

@@ -27,7 +27,7 @@ import TestSupport
             let logind = try start("/usr/bin/python3 -m dbusmock --system --template logind")
             #expect(try await eventually { try await system.hasOwner("org.freedesktop.login1") })
             let options = "--headless --no-x11 --unsafe-mode --virtual-monitor 640x480 --wayland-display indicator"
-            // It may wait for ever for a child that it forked for ibus-daemon, and that hangs before it executes it.
+            // It runs JavaScript in its fork for ibus-daemon, which may wait for ever for a lock of another thread.
             var shell: Daemon?
             for _ in 0..<3 {
                 shell = nil

@@ -382,7 +382,7 @@ struct TerminalProgressProcessTests {
             #expect(await eventually { !wakingThreads(of: process).waking.isEmpty })
             try await tell("end one")
             #expect(await eventually { wakingThreads(of: process).waking.isEmpty })
-            #expect(wakingThreads(of: process).names.contains { $0.hasPrefix("ind-terminalPro") })
+            await expectEventually { wakingThreads(of: process).names.contains { $0.hasPrefix("ind-terminalPro") } }
         }
     }
 
