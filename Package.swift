@@ -102,8 +102,8 @@ let package = Package(
         program(
             "test-probe",
             """
-            \(core) IndicatorBackends IndicatorServiceLifecycle IndicatorTesting IndicatorTracking \
-            NetworkKit NetworkKitImages ServiceLifecycle UnixSignals DBus:CIndicatorNotify
+            \(core) BackendConfiguration IndicatorBackends IndicatorServiceLifecycle IndicatorTesting \
+            IndicatorTracking NetworkKit NetworkKitImages ServiceLifecycle UnixSignals DBus:CIndicatorNotify
             """,
             path: "Tests/TestProbe"
         ),

@@ -58,8 +58,7 @@ import TestSupport
             withExtendedLifetime((failed, succeeded)) {}
         }
         await manager.shutdown()
-        let outcomes = surface.finished.dropLast().map(\.outcome)
-        #expect(outcomes == [.cancelled, .failed("SomeError()"), .succeeded])
+        #expect(surface.finished.dropLast().map(\.outcome) == [.cancelled, .failed("SomeError()"), .succeeded])
     }
 
     /// `Publisher.values` cancels its subscription in a cancellation handler, with the lock of the task's status. A

@@ -1,3 +1,4 @@
+import BackendConfiguration
 import Foundation
 import IndicatorBackends
 import IndicatorServiceLifecycle
@@ -36,6 +37,7 @@ import UnixSignals
 enum AppProbe {
     static func run(_ arguments: [String]) async throws {
         beginProbe()
+        ProcessSignals.shutdownLimit = .seconds(60)
         let path = arguments[0]
         let modes = Set(arguments.dropFirst())
         if modes.contains("ignore") { for number in [SIGTERM, SIGHUP] { signal(number, SIG_IGN) } }
@@ -141,7 +143,8 @@ enum AppProbe {
         )
         registry.register(
             BackendKind(name: "hanging", summary: "never returns from an update", settings: { _ in }) { _, _ in
-                HangingBackend()
+                ProcessSignals.shutdownLimit = .milliseconds(800)
+                return HangingBackend()
             }
         )
         return registry

@@ -62,8 +62,7 @@ struct TerminalFocusTests {
         #expect(await eventually { answers().hasSuffix("\u{1B}[I") }, "\(keyboard.errors)")
         let other = try isFocused ? nil : foot("exec sleep 1000", in: sway, of: program)
         #expect(await eventually { answers().hasSuffix(isFocused ? "\u{1B}[I" : "\u{1B}[O") })
-        let focused = other?.processID ?? terminal.processID
-        #expect(try await eventually { try await sway.focusedProcess() == focused })
+        #expect(try await eventually { try await sway.focusedProcess() == (other ?? terminal).processID })
         try program.home.write("", to: "reported")
         #expect(await eventually { answers().hasSuffix("c") })
         return [sway, keyboard, terminal, other as Any]

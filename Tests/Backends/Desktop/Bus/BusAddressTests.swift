@@ -76,8 +76,7 @@ import TestSupport
         for text in ["does not allow this user to own '\(name)'", "<allow own=\"\(name)\"/>", "/etc/dbus-1/s"] {
             #expect(denied.contains(text), "\(denied)")
         }
-        let place = "org.activityindicator.Indicator1.other on \(bus.address)"
-        #expect(await availability("other") == .success(place))
+        #expect(await availability("other") == .success("org.activityindicator.Indicator1.other on \(bus.address)"))
         // The check has left nothing.
         #expect(try await !bus.busctl("list", "--acquired").output.contains("activityindicator"))
         await bus.kill()
