@@ -145,7 +145,7 @@ package final class MosquittoBroker: Sendable {
 
     /// Publishes with a foreign client, `mosquitto_pub`.
     package func publish(_ topic: String, _ options: String...) async throws {
-        let command = try client("mosquitto_pub", ["-q", "1", "-t", topic] + options)
+        let command = try client("mosquitto_pub", ["-k", "3600", "-q", "1", "-t", topic] + options)
         let result = try await Command.run(command[0], Array(command.dropFirst()))
         if result.status != 0 { throw FixtureError("mosquitto: \(result.error)") }
     }
