@@ -49,8 +49,7 @@ import TestSupport
             for file in files where file.hasSuffix(".swift") {
                 let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
                 for line in text.split(separator: "\n") {
-                    let isReader = line.prefix { $0 != "/" }.contains(readers)
-                    #expect(!isReader, "\(file): \(line)")
+                    #expect(!line.prefix { $0 != "/" }.contains(readers), "\(file): \(line)")
                 }
             }
         }

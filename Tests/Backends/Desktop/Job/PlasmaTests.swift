@@ -44,13 +44,18 @@ import TestSupport
     )
     func notification(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
-        let monitor = try await NotifyMonitor(bus)
         let screen = try await Screen()
         let plasma = try await plasma(on: bus, screen)
+        // The first notification may take longer than the time limit of an update.
+        let (name, path) = ("org.freedesktop.Notifications", "/org/freedesktop/Notifications")
+        let method = ["--timeout", "60", "--dest", name, "--object-path", path, "--method", "\(name).Notify"]
+        _ = try await bus.gdbus("call", method + ["x", "0", "", "first", "", "[]", "{}", "5000"])
+        for count in [1, 0] { try await expectEventually { try await popups(on: screen).count == count } }
+        let monitor = try await NotifyMonitor(bus)
         let probe = try await DesktopProbe.notifying("expiry=3600", through: way, on: bus)
         try await probe.tell("begin", "work") { try await popups(on: screen).count == 1 }
         try await probe.tell("progress", "0.4") { monitor.shown.last?.body == "work 40%" }
-        #expect(monitor.shown.map(\.identifier) == [0, 1])
+        #expect(monitor.shown.map(\.identifier) == [0, 2])
         #expect(try await popups(on: screen).count == 1)
         try await click(on: screen, right: 22, top: 22) { monitor.closingReasons.contains(2) }
         try await probe.deliver("label", "kept away")
@@ -59,7 +64,8 @@ import TestSupport
         try await probe.shutdown { try await popups(on: screen).isEmpty }
         try await monitor.catchUp()
         #expect(monitor.shown.map(\.body) == ["work", "work 40%", "again"])
-        #expect(monitor.closingReasons.first == 2 && monitor.closingReasons.filter { $0 != 2 } == [3])
+        #expect(monitor.closingReasons.first == 2)
+        #expect(monitor.closingReasons.filter { $0 != 2 } == [3])
         await plasma.end()
     }
 

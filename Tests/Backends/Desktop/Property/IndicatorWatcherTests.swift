@@ -30,8 +30,7 @@ import TestSupport
 
     private static func changed(_ properties: [BusProperty], invalidated: [String] = []) -> BusMessage {
         let arguments = [.string(interface), .properties(properties), BusValue.strings(invalidated)]
-        let announcing = BusObject.propertiesInterface
-        return .signal(path: path, interface: announcing, member: "PropertiesChanged", arguments)
+        return .signal(path: path, interface: BusObject.propertiesInterface, member: "PropertiesChanged", arguments)
     }
 
     private static func active(_ number: UInt32, _ label: String) -> [BusProperty] {
