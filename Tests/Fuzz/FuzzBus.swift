@@ -87,7 +87,7 @@ private struct BusGenerator {
         case 0: return "v"
         case 1: return "a" + type(depth: depth + 1)
         case 2: return "a{" + basic[Int(next()) % basic.count] + type(depth: depth + 2) + "}"
-        default: return "(" + (0..<1 + Int(next()) % 3).map { _ in type(depth: depth + 1) }.joined() + ")"
+        default: return "(" + (0...Int(next()) % 3).map { _ in type(depth: depth + 1) }.joined() + ")"
         }
     }
 

@@ -106,8 +106,7 @@ extension ActivityList.Entry {
         var objects = ObservedObjects()
         var all = (0..<100_000).map { _ in Object() }
         for object in all { _ = Self.insert(object, .notified, into: &objects) }
-        let sizes = objects.items.map(\.count)
-        #expect((sizes.max() ?? 0) < 8 * 100_000 / ObservedObjects.tableCount)
+        #expect((objects.items.map(\.count).max() ?? 0) < 8 * 100_000 / ObservedObjects.tableCount)
         all.removeAll()
         #expect(Self.endedCount(&objects) == 100_000)
         #expect(objects.count == 0)

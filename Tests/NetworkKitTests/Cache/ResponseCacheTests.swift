@@ -179,8 +179,7 @@ import TestSupport
                 guard request.headers[.ifNoneMatch] != nil else { return (whole, Data("whole".utf8)) }
                 var fields: HTTPFields = [.eTag: tag]
                 for number in 0..<fieldCount { fields[HTTPField.Name("x\(number)")!] = "" }
-                let head = ResponseHead(url: request.url, status: 304, headers: fields, announcesEnd: true)
-                return (head, Data())
+                return (ResponseHead(url: request.url, status: 304, headers: fields, announcesEnd: true), Data())
             }
             #expect(response.source == source)
             #expect(try response.string() == "whole")

@@ -25,7 +25,8 @@ import Synchronization
 /// a forbidden system call does. So their handler does not return, either, until the process ends.
 package enum ProcessSignals {
     /// How long a signal that ends the process is delayed at most: this long for the indicators, then for the hook.
-    /// Only tests set another one, before the first indicator, for machines on which a wake-up takes that long.
+    /// Only the tests' app sets another one, for machines on which a wake-up takes that long: before it does anything
+    /// else, so no other thread reads it then.
     nonisolated(unsafe) package static var shutdownLimit: Duration = .milliseconds(800)
 
     /// What happens to a surface that outlives the indicators, such as a terminal, on the thread of this type: after

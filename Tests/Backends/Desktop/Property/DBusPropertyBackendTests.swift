@@ -172,8 +172,7 @@ func onPropertyBus(_ body: (PrivateBus, IndicatorManager) async throws -> Void) 
         }
         func get(_ property: String) throws -> BusValue? { try loop.call(message("Get", .string(property))).first }
         for isEnabled in [false, true, false] {
-            let set = message("Set", .string("Enabled"), .variant(.boolean(isEnabled)))
-            #expect(try loop.call(set).isEmpty)
+            #expect(try loop.call(message("Set", .string("Enabled"), .variant(.boolean(isEnabled)))).isEmpty)
             #expect(indicator.isEnabled == isEnabled)
             #expect(try get("Enabled") == .variant(.boolean(isEnabled)))
             #expect(try get("Visible") == .variant(.boolean(isEnabled)))
