@@ -126,7 +126,8 @@ public final class ProgramReports: Sendable {
         rmdir(folder)
     }
 
-    /// Removes what killed processes have left beside it: a socket that no process has refuses a connection.
+    /// Removes what killed processes have left beside it: a socket that no process has refuses a connection. A folder
+    /// without a socket stays, because another process may be about to make it there.
     func removeLeftovers() {
         let socket = UnixSocket.make(SOCK_DGRAM)
         defer { close(socket) }

@@ -209,32 +209,32 @@ struct ProgramReportsTests {
         }
     }
 
-    @Test("Without a usable runtime folder of the user's own, the socket is in a folder in /tmp that only the user has")
+    @Test("Without a usable runtime folder of the user's own, the socket is in another folder that only the user has")
     func otherFolder() throws {
-        let (shared, foreign) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let (shared, foreign, other) = (try TemporaryDirectory(), try TemporaryDirectory(), try TemporaryDirectory())
         let long = try TemporaryDirectory(String(repeating: "x", count: 100))
         let file = try TemporaryDirectory()
         chmod(shared.path, 0o777)
         // Another user's; for one who cannot give it away, the system's.
         let isRoot = chown(foreign.path, 65534, 65534) == 0
         try file.write("", to: "indicator")
-        let left = "/tmp/indicator-\(UUID())"
+        let left = "\(other.path)/indicator-killed"
         Self.leave(in: left)
         let folders = [
             nil, "/dev/null", "relative", "\(shared.path)/missing", shared.path, isRoot ? foreign.path : "/usr",
             long.path, file.path,
         ]
         for runtime in folders {
-            let reports = try ProgramReports(in: runtime)
+            let reports = try ProgramReports(in: runtime, or: other.path)
             reports.removeLeftovers()
-            #expect(reports.path.hasPrefix("/tmp/indicator-") && !FileManager.default.fileExists(atPath: left))
+            #expect(reports.path.hasPrefix("\(other.path)/indicator-") && !FileManager.default.fileExists(atPath: left))
             let folder = (reports.path as NSString).deletingLastPathComponent
             #expect(try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int == 0o700)
             #expect(ProgramReports.send("state=done", to: reports.path))
             reports.end()
             #expect(!FileManager.default.fileExists(atPath: folder))
         }
-        for folder in [shared, foreign] {
+        for folder in [shared, foreign, other] {
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
         }
     }
