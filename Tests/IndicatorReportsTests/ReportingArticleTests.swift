@@ -107,7 +107,7 @@ import TestSupport
         #expect(try await reported(script) == ["Linked: failed(\"a\")"])
     }
 
-    @Test func `The hooks of coding agents`() async throws {
+    @Test func `The hooks of coding agents report their turns`() async throws {
         let hooks = try #require(
             JSONSerialization.jsonObject(with: Data(try article.block(with: "```json\n").utf8))
                 as? [String: [String: [[String: Any]]]]
@@ -124,7 +124,7 @@ import TestSupport
         #expect(try await reported(codex) == ["command: All pass: succeeded"])
     }
 
-    @Test func `The vectors of the wire`() throws {
+    @Test func `Each status in the table of the wire is read as it says`() throws {
         let rows = article.text.split(separator: "\n").filter {
             $0.hasPrefix("| `state=") || $0.hasPrefix("| `progress=")
         }

@@ -101,7 +101,7 @@ import TestSupport
         #expect(isFine || result.error.hasPrefix("indicator: "))
     }
 
-    @Test func `Another app's config file`() async throws {
+    @Test func `The app that a command is run for has its own config file`() async throws {
         try FileManager.default.moveItem(
             atPath: program.home.appending("config/indicator"),
             toPath: program.home.appending("config/other")

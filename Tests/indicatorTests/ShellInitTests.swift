@@ -182,7 +182,7 @@ import TestSupport
         try await session.run("sh -c 'exit 149'", shows: "exit status 149")
     }
 
-    @Test func `zsh with nounset, errexit in functions, and arrays of ksh`() async throws {
+    @Test func `zsh has no complaints with nounset, arrays of ksh and warnings of globals`() async throws {
         let session = try await session("zsh", "setopt nounset ksharrays warncreateglobal")
         try await session.done(load("zsh"))
         try await session.run("sleep 0.1", shows: "notify;sleep;Done")

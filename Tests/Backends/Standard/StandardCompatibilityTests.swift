@@ -31,7 +31,7 @@ import TestSupport
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
-    func `A log file`(_ expectation: BackendCompatibility.Case) async throws {
+    func `A log file does what every backend must`(_ expectation: BackendCompatibility.Case) async throws {
         try FileManager.default.createDirectory(atPath: folder.appending("logs"), withIntermediateDirectories: true)
         // A file never hangs, but a terminal that the user has stopped (Ctrl-S) does.
         let terminal = try PseudoTerminal()
@@ -48,7 +48,7 @@ import TestSupport
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
-    func `The status of a service`(_ expectation: BackendCompatibility.Case) async throws {
+    func `The status of a service does what every backend must`(_ expectation: BackendCompatibility.Case) async throws {
         let address = folder.appending("notify")
         let manager = Locked<ServiceManager?>(try ServiceManager(address: address))
         let shown = Locked("STATUS=")
@@ -79,7 +79,7 @@ import TestSupport
     }
 
     @Test(.needs("curl", package: "curl"), arguments: ["command", "webhook"], BackendCompatibility.Case.allCases)
-    func `Hooks`(_ name: String, _ expectation: BackendCompatibility.Case) async throws {
+    func `A hook does what every backend must`(_ name: String, _ expectation: BackendCompatibility.Case) async throws {
         let hangs = folder.appending("hangs")
         let program = try folder.write("#!/bin/sh\nwhile [ -e '\(hangs)' ]; do sleep 0.1; done\n", to: "command")
         chmod(program, 0o755)

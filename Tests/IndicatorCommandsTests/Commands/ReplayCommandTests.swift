@@ -20,7 +20,7 @@ import TestSupport
     }
 
     /// The tests of the core run all worked examples.
-    @Test func `Prints the changes of a trace whatever its form`() async throws {
+    @Test func `Prints the changes of a trace, whatever its form`() async throws {
         let name = "suspend-and-resume.json"
         let trace = try WorkedExample(file: name)
         let lines = trace.expected.map { #"{"t_ms": \#($0.t_ms), "visible": \#($0.visible)}"# + "\n" }.joined()

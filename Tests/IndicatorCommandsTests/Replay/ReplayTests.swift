@@ -47,8 +47,7 @@ import TestSupport
         (#"{"t_ms": 5, "event": "start""#, "line 2: expected ',' or '}', found the end"),
         (#"{'t_ms': 5, 'event': 'start'}"#, "line 2: expected a string, found '''"),
         (#"{"t_ms": 5, "event": "begin"}"#, "line 2: unknown event 'begin', expected 'start', 'stop', 'enable' or "),
-        (#"{"t_ms": 5, "event": 1}"#, "line 2: 'event' is not a text"),
-        (#"{"t_ms": 5}"#, "line 2: 'event' is missing"),
+        (#"{"t_ms": 5, "event": 1}"#, "line 2: 'event' is not a text"), (#"{"t_ms": 5}"#, "line 2: 'event' is missing"),
         (#"{"t_ms": 5, "event": "start",}"#, "line 2: expected a string, found '}'"),
         (#"{"t_ms": 5, "time": 1, "event": "start"}"#, "line 2: both 'time' and 't_ms' are given"),
         (#"{}"#, "line 2: 'time' is missing"),
@@ -58,8 +57,7 @@ import TestSupport
         (#"{"time": "1", "event": "stop"}"#, "line 2: 'time' is not a number"),
         (#"{"t_ms": 5, "event": "start", "id": 7}"#, "line 2: 'id' is not a text"),
         (#"{"t_ms": 5, "event": "start", "ID": "a"}"#, "line 2: unknown key 'ID', did you mean 'id'?"),
-        (#"[1]"#, "line 2: this is not an object"),
-        (#"null"#, "line 2: this is not an object"),
+        (#"[1]"#, "line 2: this is not an object"), (#"null"#, "line 2: this is not an object"),
     ]) func `A line that is not an event is a mistake`(line: String, message: String) {
         expect(message, for: #"{"t_ms": 5, "event": "start"}"# + "\n\(line)\n" + #"{"t_ms": 6, "event": "stop"}"#)
     }
@@ -76,8 +74,7 @@ import TestSupport
         ("{\"events\": [],\n\"start_delay_ms\": -1}", "startDelay is -0.001"),
         ("{\n\"colour\": 0}", "unknown key 'colour', expected one of 'name', 'events', "),
         ("{\"startDelai\": 1, \"events\": []}", "unknown key 'startDelai', did you mean 'startDelay'?"),
-        (#"{"events": {}}"#, "'events' is not a list"),
-        ("{\"events\": [\n", "line 2: expected a value, found the end"),
+        (#"{"events": {}}"#, "'events' is not a list"), ("{\"events\": [\n", "line 2: expected a value, found the end"),
         ("{\"events\": [\n tru]}", "line 2: expected a value, found 't'"),
         ("[\n{\"time\": 1, \"event\": \"start\"}]", "this is not an object"),
         ("2026-11-26T14:02:00Z shown\n", "this is a log in text; only logs with 'format: json' can be replayed"),

@@ -5,7 +5,7 @@ import TestSupport
 
 @Suite struct TerminalStyleTests {
     @Test(arguments: [(120, "70", 120), (0, "70", 70), (0, "nonsense", 80), (0, nil, 80)])
-    func `The terminals own width takes precedence`(own: Int, variable: String?, width: Int) {
+    func `The terminal's own width takes precedence`(own: Int, variable: String?, width: Int) {
         let environment = variable.map { ["COLUMNS": $0] } ?? [:]
         #expect(TerminalStyle(columns: own, isTerminal: true, environment: environment).width == width)
     }

@@ -79,7 +79,7 @@ import TestSupport
         """
 
     @Test(arguments: table)
-    mutating func script(sentence: String, script: String) throws {
+    mutating func `A line shows what the apps do`(sentence: String, script: String) throws {
         for step in script.split(whereSeparator: { "|\n".contains($0) }) {
             let sides = step.split(separator: "=")
             let words = sides[0].split(separator: " ").map(String.init)

@@ -3,7 +3,7 @@ import TestSupport
 @testable import IndicatorCore
 
 @Suite struct BackendRunnerStateMachineTests {
-    /// The words of a script, in seconds:
+    /// The words of a script, in seconds. Each line is one, with a machine of its own:
     ///
     /// - What the machine must do next: `start`, `update`, `again` (a repetition), `end`, `-` (nothing).
     /// - What the backend does: `ask`, `wake` (it waits no longer), `consume`, `report` (that it is unavailable), `!`
@@ -12,50 +12,70 @@ import TestSupport
     /// - What is the case: `due=` the deadline, `state=`, `outages=`, `lost=`, `new=` (the transitions and the finished
     ///   activities of the last update, `V` for visible), `log=` (the events since).
     /// - `@1`: time passes.
-    @Test(arguments: [
-        // Attempts.
-        "start ask - due=none state=running",
-        "start ! - due=1 state=unavailable @1 start ! due=3 @3 start ! due=7 outages=1 log=1",
-        "start ! @1 start ask state=running log=2",
-        // It goes on after half a minute as if nothing had been.
-        "start ask @29 ! due=30 @30 start ask @59 ! due=61 @61 start ask @91 ! due=92",
-        "show start ask update ! due=1 state=unavailable @1 start ask state=unavailable update ask state=running log=2",
-        "start return due=1 outages=1",
-        // What the backend reports before it asks is no stall, and waits as long as an attempt would.
-        "start report state=unavailable due=none outages=1 @9 ! in=0.0 start report @10 ask state=running log=1",
-        "start report ! - due=1 @1 start report ! - due=3 outages=1",
-        // Delivery.
-        "show start ask update new=/ - ask - due=none",
-        "show start ask wake - ask update ask hide update ask -",
-        "show start ask update hide show done hide ask update new=FV/1 ask - due=none",
-        "start ask label - hide - done - show update new=/1",
-        // A lost update is delivered again with what happened since, one that was consumed is not.
-        "show start ask update ask done label update new=/1 ! done label @1 start ask update new=/2",
-        "show start ask update ask done label update new=/1 consume ! done label @1 start ask update new=/1",
-        // A surface that is there again gets the current state, also that it is hidden if that was lost.
-        "show start ask update ask - ! @1 start ask update new=/ ask -",
-        "show start ask update ask hide update ! @1 start ask update ask -",
-        // The end.
-        "start ask finish end return - state=stopped lost=0",
-        "show start ask finish update ask end ! - state=stopped lost=0 log=0",
-        "start finish - ask end return state=stopped",
-        "finish - state=stopped",
-        "show finish start ask update ask end return - state=stopped",
-        // What waits is tried once more at the end, and counted if it is lost.
-        "start ! show done finish start ask update new=/1 ask end return - state=stopped lost=0",
-        "start ! show done finish start ! - state=stopped lost=2",
-        "start ! show hide show done hide finish start ask update new=VFV/1 ask end return state=stopped lost=0",
-        "start ask done finish update new=/1 ! start ask update new=/1 ask end return - state=stopped lost=0",
-        "start report show hide finish ! start ! - state=stopped lost=1",
-        // What ended while it was hidden does not wait for the next change.
-        "start ask done - finish update new=/1 ask end return state=stopped lost=0",
-        // Limits.
-        "start due=5 @5 state=stalled ask state=running log=2 due=none",
-        "show start ask update due=5 @5 state=stalled log=1 giveUp lost=1 ask end return - state=stopped lost=1",
-        "show start ask update done giveUp - lost=2 ! - state=stopped",
-        "start ask finish end due=5 @5 state=stalled return state=stopped",
-    ])
-    func script(_ script: String) { Script(delivery: BackendDelivery()).run(script) }
+    private static let table: Table = """
+        A backend that waits for an update is running, and nothing is due
+            start ask - due=none state=running
+        Attempts that fail are one outage, and each wait is twice as long
+            start ! - due=1 state=unavailable @1 start ! due=3 @3 start ! due=7 outages=1 log=1
+        A backend that starts at a later attempt is available again
+            start ! @1 start ask state=running log=2
+        After a run of half a minute, the first wait is a second again
+            start ask @29 ! due=30 @30 start ask @59 ! due=61 @61 start ask @91 ! due=92
+        A lost surface is available again when it has shown what waits
+            show start ask update ! due=1 state=unavailable @1 start ask state=unavailable update ask state=running \
+            log=2
+        A function that returns before the end has failed
+            start return due=1 outages=1
+        A reported outage is no stall, and waits as long as an attempt would
+            start report state=unavailable due=none outages=1 @9 ! in=0.0 start report @10 ask state=running log=1
+            start report ! - due=1 @1 start report ! - due=3 outages=1
+        An update is delivered once
+            show start ask update new=/ - ask - due=none
+        An update waits while the backend does something of its own
+            show start ask wake - ask update ask hide update ask -
+        What happens during an update is in the next one
+            show start ask update hide show done hide ask update new=FV/1 ask - due=none
+        What happens while hidden causes no update, and what ended is in the next one
+            start ask label - hide - done - show update new=/1
+        A lost update is delivered again with what happened since; one that was consumed is not
+            show start ask update ask done label update new=/1 ! done label @1 start ask update new=/2
+            show start ask update ask done label update new=/1 consume ! done label @1 start ask update new=/1
+        A surface that is there again gets the current state, also that it is hidden if that was lost
+            show start ask update ask - ! @1 start ask update new=/ ask -
+            show start ask update ask hide update ! @1 start ask update ask -
+        A backend that waits is ended at once
+            start ask finish end return - state=stopped lost=0
+        What waits is delivered before the end, whose error is not logged
+            show start ask finish update ask end ! - state=stopped lost=0 log=0
+        A backend that is starting is ended when it asks
+            start finish - ask end return state=stopped
+        At the end, a backend that has not started is started only if an update waits
+            finish - state=stopped
+            show finish start ask update ask end return - state=stopped
+        What waits is tried once more at the end, and counted if it is lost
+            start ! show done finish start ask update new=/1 ask end return - state=stopped lost=0
+            start ! show done finish start ! - state=stopped lost=2
+        The last attempt delivers every transition
+            start ! show hide show done hide finish start ask update new=VFV/1 ask end return state=stopped lost=0
+        An update that is lost at the end is tried once more
+            start ask done finish update new=/1 ! start ask update new=/1 ask end return - state=stopped lost=0
+        A reported outage has a last attempt, too
+            start report show hide finish ! start ! - state=stopped lost=1
+        What ended while hidden is delivered at the end
+            start ask done - finish update new=/1 ask end return state=stopped lost=0
+        A slow start is a stall until the backend asks
+            start due=5 @5 state=stalled ask state=running log=2 due=none
+        A backend that is given up during a stalled update has lost it, and is ended when it asks
+            show start ask update due=5 @5 state=stalled log=1 giveUp lost=1 ask end return - state=stopped lost=1
+        What ended during the update of a backend that is given up is lost, too
+            show start ask update done giveUp - lost=2 ! - state=stopped
+        A slow end is a stall until the function returns
+            start ask finish end due=5 @5 state=stalled return state=stopped
+        """
+
+    @Test(arguments: table) func `A backend follows its scripts`(sentence: String, script: String) {
+        for line in script.split(separator: "\n") { Script(delivery: BackendDelivery()).run(String(line)) }
+    }
 
     @Test func `An animation is repeated while visible; one that waits for its interval is not forgotten`() {
         let animated = BackendDelivery(animationInterval: .seconds(1))

@@ -23,7 +23,7 @@ import TestSupport
         active begin remove last=none delayingCompletion @50 begin begin end last=none @50 end last=100 last=none
         """,
     ])
-    func interleaving(script: String) {
+    func `What the machine must know is reported`(script: String) {
         let phases: [Substring: IndicatorState] = [
             "inactive": .inactive, "delayingStart": .delayingStart, "active": .active,
             "delayingCompletion": .delayingCompletion,

@@ -131,7 +131,7 @@ import TestSupport
             "0 track, 0 released, 2000 0/200/0, 2000 off, 2000 on, 2000 unchecked, 2000 fire", ""
         ),
     ])
-    func `Late timers, new settings and objects`(sentence: String, script: String, changes: String) throws {
+    func `Changes follow the rules, also with late timers`(sentence: String, script: String, changes: String) throws {
         let driver = Driver(clock)
         var object: Tracked?
         for step in script.split(separator: ", ") {

@@ -1,9 +1,7 @@
 import TestSupport
 
 @Suite struct TraceTests {
-    @Test func `Every worked example is found`() throws {
-        #expect(try WorkedExample.files.count == 20)
-    }
+    @Test func `Every worked example is found`() throws { #expect(try WorkedExample.files.count == 20) }
 
     @Test(arguments: try WorkedExample.files) func `A worked example holds exactly`(file: String) throws {
         let example = try WorkedExample(file: file)

@@ -76,7 +76,7 @@ import TestSupport
         0x202F...0x202F, 0x205F...0x205F, 0x3000...0x3000,
     ]
 
-    @Test(arguments: 0...16) func `Every character of Unicode, between two letters`(plane: UInt32) {
+    @Test(arguments: 0...16) func `Each character of Unicode is kept, removed or a space`(plane: UInt32) {
         var text = String.UnicodeScalarView("a".unicodeScalars)
         var expected = text
         let values = plane << 16...(plane << 16 | 0xFFFF)

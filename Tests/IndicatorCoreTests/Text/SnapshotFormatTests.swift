@@ -32,8 +32,7 @@ import TestSupport
             // The count is shown when it is more than one, and progress when it is a number.
             ("{app} ({count})", nil, 0, nil, "app"), ("{app} ({count})", nil, 1, nil, "app"),
             ("{app} ({count})", nil, 2, nil, "app (2)"),
-            ("{spinner} {label} ({count}) - {app}", nil, 0, nil, "* - app"),
-            ("a {progress}", nil, 1, .nan, "a"),
+            ("{spinner} {label} ({count}) - {app}", nil, 0, nil, "* - app"), ("a {progress}", nil, 1, .nan, "a"),
             // Doubled braces are braces, and a value is never taken for a separator.
             ("{{label}} {{{label}}}", "Work", 1, nil, "{label} {Work}"), ("{{{label}}} a", "Work", 1, nil, "{Work} a"),
             ("{label}{progress} {app}", "a -", 1, nil, "a -app"), ("{app} {label}{progress}", "(-", 1, nil, "app (-"),
@@ -60,16 +59,11 @@ import TestSupport
 
     @Test(arguments: [
         ("{spinner} {label} ({count}) - {app}", "* - app"),
-        ("{spinner} {label} {progress} ({count}) - {app}", "* - app"),
-        ("{label} - {app}", "app"),
-        ("{app}: {label}", "app"),
-        ("{app} - {label} - {progress}", "app"),
+        ("{spinner} {label} {progress} ({count}) - {app}", "* - app"), ("{label} - {app}", "app"),
+        ("{app}: {label}", "app"), ("{app} - {label} - {progress}", "app"),
         ("{app} [{progress}] {spinner}", "app *"), ("{app} {label} - {spinner}", "app - *"),
-        ("{app}: {label} - {spinner}", "app: *"),
-        ("{app} ({progress})", "app"),
-        ("({label}) {app}", "app"),
-        ("{app} {label}: done", "app done"), ("{label}{app} x", "app x"), ("{app}{label} - ", "app"),
-        ("{label}", ""),
+        ("{app}: {label} - {spinner}", "app: *"), ("{app} ({progress})", "app"), ("({label}) {app}", "app"),
+        ("{app} {label}: done", "app done"), ("{label}{app} x", "app x"), ("{app}{label} - ", "app"), ("{label}", ""),
         ("Busy {label}!", "Busy !"),
     ])
     func `An empty value leaves no gap`(format: String, expected: String) throws {

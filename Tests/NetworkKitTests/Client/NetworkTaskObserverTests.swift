@@ -101,7 +101,7 @@ import TestSupport
         #expect(try folder.names() == [])
     }
 
-    @Test func `All requests of a client are cancelled and later ones are not`() async throws {
+    @Test func `All requests of a client are cancelled, and later ones are not`() async throws {
         let server = try RawServer.closing { request, connection in
             if request.target == "/later" { return try connection.respond(text: "hello") }
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning")
@@ -117,7 +117,7 @@ import TestSupport
     @TaskLocal private static var value = 0
 
     @Test(arguments: Kind.allCases)
-    func `Observers of the beginning see the callers task local values`(_ kind: Kind) async throws {
+    func `Observers of the beginning see the caller's task-local values`(_ kind: Kind) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
         let seen = Locked(0)
         observe { _ in seen.withLock { $0 = Self.value } }
@@ -148,7 +148,7 @@ import TestSupport
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases)
-    func `Progress that an observer is too slow for is left out except the latest`(_ kind: Kind) async throws {
+    func `Progress that an observer is too slow for is left out, except the latest`(_ kind: Kind) async throws {
         let hasSentAll = Flag()
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")

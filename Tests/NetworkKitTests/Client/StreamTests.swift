@@ -14,7 +14,7 @@ import TestSupport
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `The second of two readers gets an error and the first reads on`() async throws {
+    func `The second of two readers gets an error, and the first reads on`() async throws {
         let server = try RawServer.silent(after: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
         let client = client()
         let stream = try await client.bytes(route(server))
@@ -107,7 +107,7 @@ import TestSupport
 
     /// As `curl -o` does.
     @Test(arguments: [0o600, 0o640, 0o755])
-    func `A download keeps the mode of the file and follows a link`(_ mode: Int) async throws {
+    func `A download keeps the mode of the file, and follows a link`(_ mode: Int) async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "new") }
         let link = folder.url.appending(path: "current/link")
         let inner = folder.url.appending(path: "folder/inner")

@@ -53,7 +53,7 @@ import TestSupport
         route(server, .post("post", body: .data(Data(text.utf8))))
     }
 
-    @Test func `A rejected token is refreshed once for all requests and they are sent again`() async throws {
+    @Test func `A rejected token is refreshed once for all requests, and they are sent again`() async throws {
         service.together.withLock { $0 = 50 }
         let client = client { rejected in
             #expect(rejected == "old")
@@ -93,7 +93,7 @@ import TestSupport
 
     struct NoToken: Error {}
 
-    @Test func `A failed refresh fails all waiting requests and the next one tries again`() async throws {
+    @Test func `A failed refresh fails all waiting requests, and the next one tries again`() async throws {
         service.together.withLock { $0 = 5 }
         let mayEnd = Flag()
         let client = client { _ in
@@ -111,7 +111,7 @@ import TestSupport
         #expect(try await client.send(post("hello")).string() == "hello")
     }
 
-    @Test func `A request is sent only once more when new tokens are rejected too`() async throws {
+    @Test func `A request is sent only once more when new tokens are rejected, too`() async throws {
         let client = client { [service] _ in "wrong \(service.refreshes.current)" }
         for count in 1...3 {
             #expect(try await refusal { try await client.send(post("")) }.status == .unauthorized)

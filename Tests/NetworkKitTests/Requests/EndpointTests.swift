@@ -20,7 +20,7 @@ import TestSupport
     }
 
     @Test(arguments: ["ftp://h", "file:///etc/passwd", "http:", "relative"])
-    func `Only urls of servers are accepted`(base: String) {
+    func `Only URLs of servers are accepted`(base: String) {
         #expect(throws: NetworkError.self) { try url(base, .get("a")) }
     }
 }

@@ -147,7 +147,7 @@ import TestSupport
     }
 
     @Test(arguments: [(10_000, false), (2, true)])
-    func `The twentieth hop is the last and a loop is reported`(pages: Int, isLoop: Bool) async throws {
+    func `The twentieth hop is the last, and a loop is reported`(pages: Int, isLoop: Bool) async throws {
         let server = try RawServer.keeping { request, connection in
             let next = ((Int(request.target.dropFirst()) ?? 0) + 1) % pages
             try connection.respond("302 Found", headers: ["Location: /\(next)"])

@@ -17,7 +17,7 @@ import TestSupport
         return try #require(server.requests.last)
     }
 
-    @Test func `Methods queries and bodies arrive as written`() async throws {
+    @Test func `Methods, queries and bodies arrive as written`() async throws {
         for (request, line, type, body) in [
             (.get("a/\("b/c")", query: ["x": ["y": 1]]), "GET /a/b%2Fc?x%5By%5D=1", nil, ""),
             (.delete("a", query: ["x": 1]), "DELETE /a?x=1", nil, ""),
@@ -51,7 +51,7 @@ import TestSupport
         }
     }
 
-    @Test func `The routes own fields precede those of interceptors`() async throws {
+    @Test func `The route's own fields precede those of interceptors`() async throws {
         let interceptors: [NetworkClient.Interceptor] = [
             .bearerToken("token"), .header("X-App", "demo"), .header("X-Own", "not this"),
             .bearerToken("other", hosts: ["example.com"]),

@@ -24,7 +24,7 @@ import TestSupport
         policy.delay(afterAttempt: attempt, of: method, error: error, chance: chance)
     }
 
-    @Test func `Each delay is twice as long up to the maximum`() {
+    @Test func `Each delay is twice as long, up to the maximum`() {
         let policy = RequestRetry(maximumAttempts: 9, initialDelay: .seconds(1), maximumDelay: .seconds(5), jitter: 0)
         let waits = (1...9).map { delay(policy, after: $0, status(503)) }
         #expect(waits == [1, 2, 4, 5, 5, 5, 5, 5, nil].map { $0.map { Duration.seconds($0) } })
@@ -83,7 +83,7 @@ import TestSupport
         #expect(server.requests.count == 3)
     }
 
-    @Test func `A route overrides the clients policy and the method that was sent counts`() async throws {
+    @Test func `A route overrides the client's policy, and the method that was sent counts`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
         let posts = NetworkClient.Interceptor { if $0.url.path().hasSuffix("post") { $0.method = .post } }
         let retry = RequestRetry(maximumAttempts: 3, initialDelay: .milliseconds(1))
@@ -99,7 +99,7 @@ import TestSupport
 
 @Suite struct HTTPDateTests {
     @Test(arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
-    func `The three formats of RFC 9110`(text: String) {
+    func `The three formats of RFC 9110 are read`(text: String) {
         #expect(HTTPDate.parse(text) == Date(timeIntervalSince1970: 784_111_777))
     }
 

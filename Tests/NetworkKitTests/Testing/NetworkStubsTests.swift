@@ -65,7 +65,7 @@ import TestSupport
         #expect(try await client.send(URLRoute(url, .head(""))).data.isEmpty)
     }
 
-    @Test func `Responses come in order after their delay and failures are retried`() async throws {
+    @Test func `Responses come in order after their delay, and failures are retried`() async throws {
         let clock = VirtualClock()
         let stubs = NetworkStubs(clock: clock)
         let answers: [NetworkStubs.Response] = [

@@ -99,7 +99,7 @@ import TestSupport
             (.refuse, .post, false),
         ]
     )
-    func `A request is sent again with its body if it was refused or may be repeated`(
+    func `A request is sent again, with its body, if it was refused or may be repeated`(
         _ answer: Answer,
         _ method: HTTPRequest.Method,
         _ isUsedAgain: Bool

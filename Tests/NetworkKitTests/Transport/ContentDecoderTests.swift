@@ -51,7 +51,7 @@ import TestSupport
         }
     }
 
-    @Test(arguments: encodings, Framing.allCases) func `A complete body is decoded and a truncated one is an error`(
+    @Test(arguments: encodings, Framing.allCases) func `A complete body is decoded, and a truncated one is an error`(
         _ encoding: (name: String, value: String),
         _ framing: Framing
     ) async throws {
@@ -75,7 +75,7 @@ import TestSupport
         }
     }
 
-    @Test func `A damaged body is an error and what follows a member is ignored`() async throws {
+    @Test func `A damaged body is an error, and what follows a member is ignored`() async throws {
         let body = try #require(try await Self.bodies.value["gzip"])
         var damaged = body
         damaged[body.count - 6] ^= 1
@@ -109,7 +109,7 @@ import TestSupport
         #expect(text == Data(Self.text.utf8))
     }
 
-    @Test func `An encoding that was asked for is not decoded nor is a range`() async throws {
+    @Test func `An encoding that was asked for is not decoded, nor is a range`() async throws {
         let body = try #require(try await Self.bodies.value["gzip"])
         let server = try server(body, "gzip", .length)
         let client = NetworkClient(cache: ResponseCache(directory: nil))

@@ -4,7 +4,7 @@ import TestSupport
 @Suite struct CookieTests {
     private func client() -> NetworkClient { NetworkClient(options: .init { $0.keepsCookies = true }) }
 
-    @Test func `Cookies are read saved and removed`() async throws {
+    @Test func `Cookies are read, saved and removed`() async throws {
         let server = try RawServer.keeping { request, connection in
             let login = ["Set-Cookie: id=hunter2; Path=/; HttpOnly; Max-Age=1000", "Set-Cookie: theme=dark"]
             let fields = ["/login": login, "/logout": ["Set-Cookie: id=; Path=/; Max-Age=0"]]

@@ -83,7 +83,7 @@ import TestSupport
         await server.end()
     }
 
-    @Test func `A key that changes after a kept connection is an error before the request is sent`() async throws {
+    @Test func `A key that changes after a kept connection is an error, before the request is sent`() async throws {
         let script = """
             context.load_cert_chain(folder + "/client.pem", folder + "/client.key")
             for _ in range(2):
@@ -114,7 +114,7 @@ import TestSupport
         """
     }
 
-    @Test func `Over TLS a host may ask for Basic and another one does not get it`() async throws {
+    @Test func `Over TLS a host may ask for Basic, and another one does not get it`() async throws {
         let other = try await TLSServer(serving: basic(to: "/"))
         let server = try await TLSServer(serving: basic(to: "\(other.url)"), at: address, certificates)
         var options = NetworkClient.Options()
@@ -128,7 +128,7 @@ import TestSupport
         #expect((server.output, other.output) == (["asks", "knows"], ["asks"]))
     }
 
-    @Test func `A pinned host is not reached without TLS also after a redirect`() async throws {
+    @Test func `A pinned host is not reached without TLS, also after a redirect`() async throws {
         let server = try RawServer.closing { request, connection in
             let location = "Location: http://localhost:\(request.headers["host"]?.split(separator: ":").last ?? "")/"
             try connection.respond("302 Found", headers: [location])

@@ -14,7 +14,7 @@ import TestSupport
 
     /// The look-up never ends.
     @Test(.needs("cc", package: "gcc"), .timeLimit(.minutes(5)))
-    func `A look up that hangs delays no other request and not the end`() async throws {
+    func `A look-up that hangs delays no other request, and not the end`() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
         let source = """
             #define _GNU_SOURCE
@@ -45,7 +45,7 @@ import TestSupport
         .timeLimit(.minutes(5)),
         arguments: ["system", "other", "host", "proxy"]
     )
-    func `Other authorities replace the systems`(_ trusted: String) async throws {
+    func `Other authorities replace the system's`(_ trusted: String) async throws {
         let server = try await TLSServer(
             serving: """
                 connection.recv(65536)

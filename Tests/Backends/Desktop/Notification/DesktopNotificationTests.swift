@@ -35,7 +35,7 @@ import TestSupport
         """
 
     @Test(arguments: scripts, NotificationWay.allCases)
-    func dunst(_ row: (sentence: String, script: String), way: NotificationWay) async throws {
+    func `dunst shows what happens`(_ row: (sentence: String, script: String), way: NotificationWay) async throws {
         // On a busy machine, one with the default expiry would be renewed meanwhile, every 35 s.
         try await onDesktop("expiry=3600", through: way) { desk in
             try await desk.follow(row.script)

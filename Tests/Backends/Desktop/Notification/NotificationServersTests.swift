@@ -89,7 +89,7 @@ import TestSupport
         ] as [(String, ScriptedServer.Manner, String)],
         NotificationWay.allCases
     )
-    func closed(
+    func `One that was closed is shown again, except after the user closed it`(
         _ row: (sentence: String, manner: ScriptedServer.Manner, script: String),
         way: NotificationWay
     ) async throws {

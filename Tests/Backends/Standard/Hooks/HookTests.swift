@@ -72,8 +72,7 @@ import TestSupport
             .init("Build", .failed("exit 2")), .init("short", seconds: 9), .init("no", .cancelled),
         ]
         for (snapshot, expected) in [
-            (shown("Build"), ["shown Build: In progress"]),
-            (shown("Build"), []),
+            (shown("Build"), ["shown Build: In progress"]), (shown("Build"), []),
             (shown("Build", attention: "Pass\u{1B}phrase?"), ["attention Build: Passphrase?"]),
             (shown("Build", attention: "Pass\u{1B}phrase?"), []),
             (hidden(ends), ["finished Build: Failed after 12 s: exit 2", "hidden app: No longer in progress"]),

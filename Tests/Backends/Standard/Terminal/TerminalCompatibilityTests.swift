@@ -56,7 +56,7 @@ import TestSupport
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
-    func `The title`(_ expectation: BackendCompatibility.Case) async throws {
+    func `The title does what every backend must`(_ expectation: BackendCompatibility.Case) async throws {
         let environment = ["TERM": "xterm-ghostty", "LC_ALL": "C.UTF-8"]
         // Without a spinner, which may move between two equal snapshots.
         let settings = TerminalTitleSettings(accessible: true)
@@ -75,7 +75,7 @@ import TestSupport
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
-    func `Bars`(_ expectation: BackendCompatibility.Case) async throws {
+    func `Bars do what every backend must`(_ expectation: BackendCompatibility.Case) async throws {
         let file = try #require(FileHandle(forUpdatingAtPath: path))
         let environment = ["TERM": "xterm", "LANG": "C.UTF-8"]
         // Only the lines below the cursor are restored; lines of ended activities stay.
@@ -101,7 +101,7 @@ import TestSupport
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
-    func `Notifications`(_ expectation: BackendCompatibility.Case) async throws {
+    func `Notifications do what every backend must`(_ expectation: BackendCompatibility.Case) async throws {
         let suite = BackendCompatibility(
             make: { [path] in
                 TerminalNotificationBackend(applicationName: "app", path: path, environment: ["TERM": "foot"])

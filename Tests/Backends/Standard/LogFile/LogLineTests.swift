@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import IndicatorBackends
 
-@Suite struct LogLineFormatterTests {
+@Suite struct LogLineTests {
     private func line(
         _ snapshot: IndicatorSnapshot,
         _ event: LogFileBackend.Event = .label,
@@ -75,7 +75,7 @@ import TestSupport
         #expect(text(line(.shown("a", progress: progress))).contains(#""progress":\#(written),"#))
     }
 
-    @Test func `Every scalar is decoded from JSON as displayed and none breaks the line`() throws {
+    @Test func `Every scalar is decoded from JSON as displayed, and none breaks the line`() throws {
         for first in stride(from: UInt32(0), to: 0x11000, by: 64) {
             let scalars = (first..<first + 64).compactMap(Unicode.Scalar.init)
             // Separated, so that none combines with the one before.
@@ -114,7 +114,7 @@ import TestSupport
     }
 
     @Test(arguments: ["x", "é", "👩‍👩‍👧‍👦", "\""])
-    func `A long label is cut between characters and the line fits into one write`(character: String) throws {
+    func `A long label is cut between characters, and the line fits into one write`(character: String) throws {
         let app = String(repeating: "\"", count: 1000)
         let bytes = line(.shown(String(repeating: character, count: 10_000), count: .max, progress: 1 / 3), app: app)
         #expect(bytes.count <= 4096)
@@ -130,14 +130,10 @@ import TestSupport
 
     @Test(
         arguments: [
-            (0, "1970-01-01T00:00:00.000000Z"),
-            (-0.000001, "1969-12-31T23:59:59.999999Z"),
-            (951_782_400, "2000-02-29T00:00:00.000000Z"),
-            (4_107_542_400, "2100-03-01T00:00:00.000000Z"),
-            (4_107_456_000, "2100-02-28T00:00:00.000000Z"),
-            (1_772_366_400.123456, "2026-03-01T12:00:00.123456Z"),
-            (1_772_366_399.9999996, "2026-03-01T12:00:00.000000Z"),
-            (-62_167_219_200, "0000-01-01T00:00:00.000000Z"),
+            (0, "1970-01-01T00:00:00.000000Z"), (-0.000001, "1969-12-31T23:59:59.999999Z"),
+            (951_782_400, "2000-02-29T00:00:00.000000Z"), (4_107_542_400, "2100-03-01T00:00:00.000000Z"),
+            (4_107_456_000, "2100-02-28T00:00:00.000000Z"), (1_772_366_400.123456, "2026-03-01T12:00:00.123456Z"),
+            (1_772_366_399.9999996, "2026-03-01T12:00:00.000000Z"), (-62_167_219_200, "0000-01-01T00:00:00.000000Z"),
             (253_402_300_799, "9999-12-31T23:59:59.000000Z"),
         ] as [(Double, String)]
     )

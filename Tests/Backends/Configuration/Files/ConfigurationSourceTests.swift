@@ -4,7 +4,7 @@ import TestSupport
 @testable import IndicatorBackends
 
 @Suite("The lookup of the config file")
-struct ConfigurationFileLocatorTests {
+struct ConfigurationSourceTests {
     private let folder: TemporaryDirectory
 
     init() throws { folder = try TemporaryDirectory() }
