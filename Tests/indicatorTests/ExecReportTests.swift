@@ -72,13 +72,20 @@ import TestSupport
         try program.configure("startDelay: 0\nbackends: [terminalTitle]\n")
         let script = """
             report() { '\(program.path)' report "$@"; }
-            report working --id a; report blocked --id b; sleep 3; report error --id a; sleep 2; report done; sleep 2
+            key() { read -r line </dev/tty; }
+            report working --id a; report blocked --id b; key; report error --id a; key; report done; key
             """
-        let environment = Self.showing.merging(["XDG_RUNTIME_DIR": runtime]) { $1 }
-        let written = try await program.written([], ["sh", "-c", script], on: "xterm", environment: environment)
+        let variables = program.assignments(Self.showing.merging(["XDG_RUNTIME_DIR": runtime]) { $1 })
+        let terminal = try PseudoTerminal()
+        async let ending = terminal.run("env", variables + [program.path, "exec", "sh", "-c", script], type: "xterm")
+        for states in [["working", "blocked"], ["error"], ["done"]] {
+            for state in states { #expect(await terminal.shows("7501;state=\(state)")) }
+            terminal.type("\n")
+        }
+        #expect(try await ending.status == 0)
         var emulator = TitleEmulator()
-        emulator.receive(Array(written.utf8))
-        #expect(Set(emulator.statesSet) == ["working", "blocked", "error", "done", "clear"], "\(written)")
+        emulator.receive(Array(terminal.transcript.utf8))
+        #expect(Set(emulator.statesSet) == ["working", "blocked", "error", "done", "clear"], "\(terminal.transcript)")
         #expect(Array(emulator.records.values) == ["done"])
     }
 

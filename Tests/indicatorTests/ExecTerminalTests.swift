@@ -26,12 +26,9 @@ import TestSupport
     }
 
     @Test func `The title is set once, and what the command sets meanwhile stays until its end`() async throws {
-        let log = program.home.appending("log")
-        let backends = "[terminalTitle, terminalProgress, logFile]"
-        try program.configure("startDelay: 0\nbackends: \(backends)\nlogFile: {path: \(log)}\n")
         let script = try program.home.write(
             #"""
-            until grep -qs shown '\#(log)'; do sleep 0.05; done; sleep 0.5
+            until [ -e '\#(program.home.path)/go' ]; do sleep 0.05; done
             printf '\033]2;own title\007\033]9;4;1;50\007\033[3'; sleep 0.5; printf '1mred\346\227'
             sleep 0.5; printf '\245\n'; exit 3
             """#,
@@ -42,9 +39,11 @@ import TestSupport
         let environment = ["env", "-uCI"] + removed + program.assignments(["NO_COLOR": "1"])
         let exec = [program.path, "exec", "--label", "work", "--", "sh", script]
         let command = ["-c", #"exec "$@" >/dev/tty 2>&1"#, "sh"] + environment + exec
-        let ending = try await terminal.run("sh", command, type: "xterm-ghostty")
-        #expect(ending.status == 3)
-        let written = String(decoding: terminal.read(), as: UTF8.self)
+        async let ending = terminal.run("sh", command, type: "xterm-ghostty")
+        #expect(await terminal.shows("\u{1B}]9;4;3\u{1B}\\"))
+        try program.home.write("", to: "go")
+        #expect(try await ending.status == 3)
+        let written = terminal.transcript
         let parts = written.components(separatedBy: "\u{1B}]2;own title\u{7}\u{1B}]9;4;1;50\u{7}\u{1B}[31mred日\r\n")
         try #require(parts.count == 2, "\(written.debugDescription)")
         #expect(parts[0] == "\u{1B}[22;0t\u{1B}]0;work - indicator\u{7}\u{1B}]9;4;3\u{1B}\\")

@@ -9,8 +9,8 @@ import TestSupport
         let first = try await DesktopProbe(on: bus)
         let (watch, json) = (try bus.watch(), try bus.watch("--json"))
         #expect(await eventually { watch.output.hasSuffix("probe appeared: hidden\n") })
-        let own = #""app":"probe","count":0,"enabled":true,"event":"appeared","instance":"\#(first.processID)","#
-        #expect(await json.prints(#"{"activities":[],"# + own))
+        let appeared = #"{"activities":[],"app":"probe","count":0,"enabled":true,"event":"appeared","instance":"#
+        #expect(await json.prints(appeared + "\"\(first.processID)\""))
         try await first.tell("begin", "a \"label\"\u{1B}[31m \u{1F469}")
         let label = "'a \"label\"[31m 👩'"
         #expect(await watch.prints("probe changed: shown, 1 activity, \(label)\n"))
@@ -31,6 +31,7 @@ import TestSupport
         let second = try await DesktopProbe("property", bus: bus)
         let name = "probe.instance\(second.processID)"
         #expect(await watch.prints("\(name) appeared: hidden\n"))
+        #expect(await json.prints(appeared + "\"\(second.processID)\""))
         try await second.shutdown()
         #expect(await watch.prints("\(name) vanished\n"))
         let vanished = #"{"app":"probe","event":"vanished","instance":"\#(second.processID)","name":"\#(name)"}"#
