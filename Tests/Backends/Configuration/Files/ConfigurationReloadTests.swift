@@ -8,6 +8,21 @@ private final class MadeBackends: Sendable {
     let all = Locked<[InMemoryBackend]>([])
 }
 
+extension BackendRegistry {
+    /// The kinds of the product, with their settings and what they refuse; their backends only record.
+    fileprivate static func recording(_ record: @escaping @Sendable (InMemoryBackend) -> Void) -> Self {
+        let kinds = standard.kinds.map { kind in
+            BackendKind(name: kind.name, summary: kind.summary, settings: kind.configured) { context, configured in
+                _ = try configured.make(context)
+                let backend = InMemoryBackend(name: context.name)
+                record(backend)
+                return backend
+            }
+        }
+        return Self(kinds: kinds)
+    }
+}
+
 /// An indicator, its config file, and the backends that were created for it.
 private struct Fixture {
     let folder: TemporaryDirectory
@@ -25,12 +40,7 @@ private struct Fixture {
         source.logger = Logger(label: "test") { _ in log }
         source.logger.logLevel = .debug
         source.isReloaded = isReloaded
-        source.registry = .forTests { context, path in
-            if path == "/refused" { throw Unavailability(reason: "this path is not for us") }
-            let backend = InMemoryBackend(name: context.name)
-            backends.all.withLock { $0.append(backend) }
-            return backend
-        }
+        source.registry = .recording { made in backends.all.withLock { $0.append(made) } }
         indicator = IndicatorManager.configured(from: source)
     }
 
@@ -70,8 +80,8 @@ struct ConfigurationReloadTests {
             startDelay: soon
             completionDelay: 3
             observe: []
-            backends: [terminalTitle, telegraph, logFile, audit]
-            logFile: {path: /refused}
+            backends: [terminalTitle, telegraph, webhook, audit]
+            webhook: {format: json}
             audit: {kind: logFile, path: /tmp/b.log, format: yaml}
             enabled: false
             """
@@ -79,8 +89,8 @@ struct ConfigurationReloadTests {
         let mistakes = """
             indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
             indicator.yaml:4:27: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
-            terminalTitle, dbusProperty, logFile and 1 more
-            indicator.yaml:5:1: error: 'logFile': this path is not for us
+            terminalTitle, desktopNotification, dbusProperty and 11 more
+            indicator.yaml:5:1: error: 'webhook': there is no address; set 'url' or 'urlFile'
             indicator.yaml:6:50: error: 'format': expected one of json, text, found 'yaml'
             """
         #expect(
@@ -139,12 +149,12 @@ struct ConfigurationReloadTests {
                 The configuration was not reloaded; the previous one remains in effect:
                 indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
                 indicator.yaml:2:12: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
-                terminalTitle, dbusProperty, logFile
+                terminalTitle, desktopNotification, dbusProperty and 10 more
                 """
             ]
         )
         // A kind rejects its settings.
-        try fixture.folder.save("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
+        try fixture.folder.save("backends: [terminalTitle, audit]\naudit: {kind: webhook}\n")
         await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
         #expect(fixture.indicator.delays.startDelay == .zero)
         #expect(fixture.names == ["terminalTitle", "logFile", "audit"])
@@ -255,7 +265,7 @@ struct ConfigurationReloadTests {
             from: ConfigurationSource(
                 for: "my-app",
                 environment: places(folder),
-                registry: .forTests(),
+                registry: .recording { _ in },
                 overrides: ["observe": []],
                 isReloaded: true,
                 logger: Logger(label: "test") { _ in log }

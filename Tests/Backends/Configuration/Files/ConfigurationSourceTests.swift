@@ -17,7 +17,7 @@ struct ConfigurationSourceTests {
             "XDG_CONFIG_DIRS": "\(folder.path)/one:\(folder.path)/two",
         ]
         let environment = places.merging(environment) { $1 }
-        let source = ConfigurationSource(for: "my-app", path: path, environment: environment, registry: .forTests())
+        let source = ConfigurationSource(for: "my-app", path: path, environment: environment)
         return try IndicatorConfiguration.load(from: source)
     }
 
@@ -38,7 +38,7 @@ struct ConfigurationSourceTests {
     @Test(arguments: searches)
     func `is in the documented folders`(when: String, app: String, variables: [String: String], folders: [String]) {
         let environment = ["HOME": "/h"].merging(variables) { $1 }
-        let source = ConfigurationSource(for: app, environment: environment, registry: .forTests())
+        let source = ConfigurationSource(for: app, environment: environment)
         let files = folders.flatMap { folder in ["yaml", "yml", "json"].map { "\(folder)/indicator.\($0)" } }
         #expect(source.fileCandidates == files, "\(when)")
     }
@@ -68,7 +68,7 @@ struct ConfigurationSourceTests {
     }
 
     @Test func `is absolute from the start, for an app that changes its folder`() {
-        var source = ConfigurationSource(for: "my-app", environment: [:], registry: .forTests())
+        var source = ConfigurationSource(for: "my-app", environment: [:])
         let file = "\(FileManager.default.currentDirectoryPath)/a/indicator.yaml"
         source.environment["INDICATOR_CONFIG"] = "a/indicator.yaml"
         #expect(source.withAbsolutePath.fileCandidates == [file])
@@ -93,8 +93,7 @@ struct ConfigurationSourceTests {
         #expect(configuration.observe == ["indicator"])
         #expect(configuration.settings.allSatisfy { $0.location == nil })
 
-        var registry = BackendRegistry(kinds: BackendRegistry.forTests().kinds.filter { $0.name != "dbusProperty" })
-        registry.registerMissing("dbusProperty", Unavailability(reason: "build with the trait DBus"))
+        let registry = BackendRegistry.standard(without: "dbusProperty")
         let environment = ["HOME": folder.path, "XDG_CONFIG_DIRS": folder.path]
         let smaller = try IndicatorConfiguration.load(
             from: ConfigurationSource(for: "my-app", environment: environment, registry: registry)

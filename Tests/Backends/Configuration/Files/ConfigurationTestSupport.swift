@@ -20,48 +20,15 @@ extension TemporaryDirectory {
 }
 
 extension ConfigurationSource {
-    /// Of the app, with a file and the kinds for tests, without the process's environment.
-    init(path: String) { self.init(for: "my-app", path: path, environment: [:], registry: .forTests()) }
+    /// Of the app, with a file, without the process's environment.
+    init(path: String) { self.init(for: "my-app", path: path, environment: [:]) }
 }
 
 extension BackendRegistry {
-    /// Kinds with the schema of the built-in ones, so that the tests of the config file do not change with those.
-    static func forTests(
-        make: @escaping @Sendable (BackendContext, _ path: String) throws -> any IndicatorBackend = { context, _ in
-            InMemoryBackend(name: context.name)
-        }
-    ) -> Self {
-        enum Progress: String, CaseIterable { case auto, on, off }
-        enum Format: String, CaseIterable { case json, text }
-        func kind(_ name: String, path read: @escaping @Sendable (inout SettingsReader) -> String) -> BackendKind {
-            BackendKind(name: name, summary: "for tests", settings: read) { try make($0, $1) }
-        }
-        var registry = Self(kinds: [
-            kind("terminalTitle") { values in
-                var (format, progress) = ("{spinner} {label}", Progress.auto)
-                values.read("format", &format, .text, summary: "what the title says")
-                values.read("progress", &progress, .choice, summary: "whether to show progress")
-                return ""
-            },
-            kind("dbusProperty") { values in
-                var (bus, form) = ("session", SettingForm<String>.text)
-                form.isAddress = true
-                values.read("bus", &bus, form, summary: "which bus")
-                return ""
-            },
-            kind("logFile") { values in
-                var (path, format, maxSize, keep) = ("", Format.json, 1 << 20, 5)
-                values.read("path", &path, .path, summary: "the file", isRequired: true)
-                values.read("format", &format, .choice, summary: "the format")
-                values.read("maxSize", &maxSize, .size, summary: "when to rotate")
-                values.read("keep", &keep, .integer(in: 0...100), summary: "how many to keep")
-                return path
-            },
-        ])
-        registry.registerMissing(
-            "desktopNotification",
-            Unavailability(reason: "this build has no D-Bus support", help: "build with the trait DBus")
-        )
+    /// As in a build that lacks a kind.
+    static func standard(without kind: String) -> Self {
+        var registry = Self(kinds: standard.kinds.filter { $0.name != kind })
+        registry.registerMissing(kind, Unavailability(reason: "this build has no D-Bus support"))
         return registry
     }
 }
@@ -71,13 +38,14 @@ func configuration(
     of text: String,
     file name: String = "indicator.yaml",
     environment: [String: String] = [:],
+    registry: BackendRegistry = .standard,
     overrides: [String: SettingValue] = [:],
     defaults: [String: SettingValue] = [:]
 ) throws(ConfigurationError) -> IndicatorConfiguration {
     let source = ConfigurationSource(
         for: "my-app",
         environment: environment.merging(["HOME": "/home/user"]) { given, _ in given },
-        registry: .forTests(),
+        registry: registry,
         overrides: overrides,
         defaults: defaults
     )

@@ -64,17 +64,22 @@ struct IndicatorConfigurationTests {
                 "observe = [indicator, alamofire] (indicator.yaml:5)",
                 "backends = [terminalTitle, dbusProperty, logFile, audit] (indicator.yaml:6)",
                 #"terminalTitle.format = "{spinner} {label} ({count}) - {app}" (indicator.yaml:9)"#,
+                "terminalTitle.title = auto (default)",
                 "terminalTitle.progress = off (indicator.yaml:10)",
+                "terminalTitle.status = auto (default)",
                 "dbusProperty.bus = session (default)",
+                "dbusProperty.name = - (default)",
                 "logFile.path = /home/user/.local/state/my-app/indicator.log (indicator.yaml:12)",
                 "logFile.format = json (default)",
-                "logFile.maxSize = 1048576 (default)",
+                "logFile.maxSize = 10485760 (default)",
                 "logFile.keep = 9 (code)",
+                "logFile.events = [shown, hidden, label, finished] (default)",
                 "audit.kind = logFile (indicator.yaml:14)",
                 "audit.path = /home/user/audit.log (environment variable INDICATOR_AUDIT_PATH)",
                 "audit.format = text (indicator.yaml:16)",
                 "audit.maxSize = 512000 (indicator.yaml:17)",
-                "audit.keep = 5 (default)",
+                "audit.keep = 3 (default)",
+                "audit.events = [shown, hidden, label, finished] (default)",
             ]
         )
     }
@@ -107,7 +112,7 @@ struct IndicatorConfigurationTests {
         ("INDICATOR_BACKENDS", "logFile,", "expected a name, found an empty string"),
         ("INDICATOR_BACKENDS", "audit,audit", "'audit' is duplicated"),
         ("INDICATOR_OBSERVE", "everything", "expected one of indicator, alamofire, found 'everything'"),
-        ("INDICATOR_AUDIT_KEEP", "-1", "expected a whole number from 0 to 100, found '-1'"),
+        ("INDICATOR_AUDIT_KEEP", "-1", "expected a whole number from 0 to 1000, found '-1'"),
         ("INDICATOR_AUDIT_KIND", "logfile", "unknown kind 'logfile', did you mean 'logFile'?"),
     ])
     func `reports mistakes in the environment by variable`(variable: String, value: String, message: String) {
@@ -157,9 +162,9 @@ struct IndicatorConfigurationTests {
             try configuration(
                 of: "",
                 overrides: [
-                    "startDelay": -1, "backends": ["logFile", "mine"], "logFile.path": ["a", "b"],
-                    "logFile.fromat": "text", "logFile.keep": 101, "mine.kind": "logfile", "logFile": [],
-                    "startdelay": 1, "terminalTitel.format": "x",
+                    "startDelay": -1, "backends": ["logFile", "mine", "command"], "logFile.path": ["a", "b"],
+                    "logFile.fromat": "text", "logFile.keep": 1001, "mine.kind": "logfile", "logFile": [],
+                    "startdelay": 1, "terminalTitel.format": "x", "command.run": [],
                 ],
                 // Of a kind that is not used.
                 defaults: ["terminalTitle.fromat": "x"]
@@ -167,10 +172,11 @@ struct IndicatorConfigurationTests {
         }
         #expect(
             error?.description == """
+                'command.run' as set in code: error: expected a program and its arguments, found '[]'
                 'logFile' as set in code: error: unknown key '' in 'logFile'; settings of logFile: path, format, \
-                maxSize and 2 more
+                maxSize and 3 more
                 'logFile.fromat' as set in code: error: unknown key 'fromat' in 'logFile', did you mean 'format'?
-                'logFile.keep' as set in code: error: expected a whole number from 0 to 100, found '101'
+                'logFile.keep' as set in code: error: expected a whole number from 0 to 1000, found '1001'
                 'logFile.path' as set in code: error: expected the path of a file, found a list
                 'mine.kind' as set in code: error: unknown kind 'logfile', did you mean 'logFile'?
                 'startDelay' as set in code: error: expected a number of seconds, zero or more, found '-1'
@@ -185,7 +191,7 @@ struct IndicatorConfigurationTests {
     private func read(
         _ text: String,
         environment: [String: String] = [:],
-        registry: BackendRegistry = .forTests()
+        registry: BackendRegistry = .standard
     ) -> (configuration: IndicatorConfiguration, mistakes: [String]) {
         let source = ConfigurationSource(for: "my-app", environment: environment, registry: registry)
         var reader = ConfigurationReader(source, text: text, path: "indicator.yaml")
@@ -218,7 +224,8 @@ struct IndicatorConfigurationTests {
         } make: { context, _ in
             InMemoryBackend(name: context.name)
         }
-        let registry = BackendRegistry(kinds: [login])
+        var registry = BackendRegistry.standard
+        registry.register(login)
         let mistakes = read("backends: [login]", registry: registry).mistakes
         #expect(mistakes == ["'login' needs 'user', a string", "'login' needs 'password', a string"])
         let unreadable = read("a: b: c", environment: ["INDICATOR_BACKENDS": "login"], registry: registry)
@@ -226,7 +233,7 @@ struct IndicatorConfigurationTests {
     }
 
     @Test func `warns of unused sections, and checks them, too`() throws {
-        let text = "backends: [terminalTitle]\nlogFile:\n  path: /tmp/a.log\naudit:\n  kind: logFile\n"
+        let text = "backends: [terminalTitle]\nlogFile:\n  path: /tmp/a.log\naudit:\n  kind: command\n"
         #expect(
             try configuration(of: text).warnings.map { $0.line(severity: "warning") } == [
                 "indicator.yaml:2:1: warning: the section 'logFile' is not used; to use it, list it in 'backends'",
@@ -248,7 +255,7 @@ struct IndicatorConfigurationTests {
         count: Int,
         unknown: [String]
     ) {
-        var source = ConfigurationSource(for: "my-app", environment: [:], registry: .forTests())
+        var source = ConfigurationSource(for: "my-app", environment: [:])
         source.acceptsKindsOfApps = true
         var reader = ConfigurationReader(source, text: text, path: "x.yaml")
         let warnings = reader.read().warnings.map(\.message)
@@ -258,6 +265,7 @@ struct IndicatorConfigurationTests {
 
     @Test func `ignores an unused section of a kind that is not in the build`() throws {
         let text = "backends: [terminalTitle]\ndesktopNotification:\n  urgency: low\n"
-        #expect(try configuration(of: text).backends.map(\.name) == ["terminalTitle"])
+        let registry = BackendRegistry.standard(without: "desktopNotification")
+        #expect(try configuration(of: text, registry: registry).backends.map(\.name) == ["terminalTitle"])
     }
 }

@@ -98,7 +98,7 @@ struct BrokenFileTests {
             lines(20_000) { _ in "? " },
             lines(1_000) { "startDelay\($0): 1\n" },
             "backends: [\(lines(1_000) { "logFile\($0)," })]\n",
-            lines(1_000) { "log\($0): {kind: logFile}\n" } + "startDelay: x\n",
+            lines(1_000) { "log\($0): {kind: command}\n" } + "startDelay: x\n",
         ] {
             await Task.yield()
             let error = #expect(throws: ConfigurationError.self) { try configuration(of: text) }
