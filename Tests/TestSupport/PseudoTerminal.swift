@@ -94,6 +94,16 @@ package final class PseudoTerminal: Sendable {
         for _ in 0..<10_000 where poll(&status, 1, 0) == 0 { poll(nil, 0, 1) }
     }
 
+    /// Starts a command in a session of its own, whose controlling terminal this is, on its standard streams.
+    ///
+    /// - Parameter hasOutput: whether standard output is the terminal, too.
+    package func session(_ command: [String], hasOutput: Bool = true, environment: [String: String]) throws -> Daemon {
+        // `setsid --ctty` makes the terminal on standard input the controlling one.
+        let start = #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" 2<>"$terminal""#
+        let script = start + (hasOutput ? " >&2" : "")
+        return try Daemon("sh", ["-c", script, "sh", path] + command, environment: environment)
+    }
+
     /// Runs a program with this terminal as its controlling terminal, and with standard streams that are not terminals.
     /// Its status is 124 if it has not ended after 300 seconds.
     ///
@@ -103,7 +113,7 @@ package final class PseudoTerminal: Sendable {
         _ arguments: [String],
         type: String = "xterm-256color"
     ) async throws -> Command.Result {
-        // `setsid --ctty` makes the terminal on standard input the controlling one; the program gets /dev/null instead.
+        // The program gets /dev/null in place of the terminal.
         let script = #"""
             terminal=$1; shift
             exec setsid --ctty --wait sh -c 'exec timeout --foreground 300 "$@" < /dev/null' sh "$@" < "$terminal"

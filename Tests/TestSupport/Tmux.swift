@@ -16,6 +16,22 @@ package struct Tmux: Sendable {
         return try result.get()
     }
 
+    /// The same, after a line that prepares the shell, and with the prompt `ready> `.
+    package static func withShell(
+        _ preparation: String,
+        columns: Int = 80,
+        rows: Int = 24,
+        _ body: (Tmux) async throws -> Void
+    ) async throws {
+        try await withServer { tmux in
+            try await tmux.command("resize-window", "-x", "\(columns)", "-y", "\(rows)")
+            try await tmux.type(preparation)
+            try await tmux.type("PS1='ready> '; clear")
+            try #require(await eventually { try await tmux.lines == ["ready>"] })
+            try await body(tmux)
+        }
+    }
+
     /// Runs a tmux command, and returns its output.
     @discardableResult
     package func command(_ arguments: String...) async throws -> String {

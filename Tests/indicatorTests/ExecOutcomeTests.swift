@@ -294,8 +294,7 @@ import TestSupport
             to: "script"
         )
         let assignments = program.assignments().map { "'\($0)'" }
-        try await Tmux.withServer { tmux in
-            try await tmux.type("PS1='ready> '; unset CI SSH_CONNECTION SSH_TTY; clear")
+        try await Tmux.withShell("unset CI SSH_CONNECTION SSH_TTY") { tmux in
             let title = try await tmux.title
             try await tmux.type("env \(assignments.joined(separator: " ")) sh \(script) 2>&1")
             // A hundred commands take a while on a busy machine.

@@ -9,16 +9,11 @@ import TestSupport
         try program.configure("startDelay: 0\nbackends: [terminalTitle, terminalProgress]\n")
     }
 
-    /// Runs a shell in tmux, with a prompt that can be recognized.
+    /// Runs a shell in tmux, with the environment of the program.
     private func inTerminal(_ shell: String = "/bin/sh", _ body: (Tmux) async throws -> Void) async throws {
-        try await Tmux.withServer { tmux in
-            let assignments = program.assignments(["PS1": ""]).map { "'\($0)'" }
-            let clear = "NO_COLOR=1 SWIFT_BACKTRACE=enable=no PS1='ready> '"
-            try await tmux.type("exec env -u CI -u ENV \(assignments.joined(separator: " ")) \(clear) \(shell)")
-            try await tmux.type("PS1='ready> '; clear")
-            try #require(await eventually { try await tmux.lines.last == "ready>" })
-            try await body(tmux)
-        }
+        let assignments = program.assignments(["PS1": ""]).map { "'\($0)'" }.joined(separator: " ")
+        let variables = "\(assignments) NO_COLOR=1 SWIFT_BACKTRACE=enable=no PS1='ready> '"
+        try await Tmux.withShell("exec env -u CI -u ENV \(variables) \(shell)", body)
     }
 
     private func exec(_ command: String, label: String = "bar", in tmux: Tmux) async throws {

@@ -329,10 +329,9 @@ import TestSupport
     @Test(.needs("python3", package: "python3"), arguments: [true, false])
     func `A closed terminal ends the command, with and without a shell`(isLeader: Bool) async throws {
         let terminal = try PseudoTerminal()
-        let start = "terminal=$1; shift; exec setsid --ctty --wait \(isLeader ? "" : "sh -c '\"$@\"; true' sh") \"$@\""
-        let shell = ["sh", "-c", start + #" <"$terminal" >"$terminal" 2>&1"#, "sh", terminal.path]
+        let shell = isLeader ? [] : ["sh", "-c", #""$@"; true"#, "sh"]
         let exec = [program.path, "exec", "--"] + sleeper
-        let process = try Daemon(shell + exec, environment: program.variables)
+        let process = try terminal.session(shell + exec, environment: program.variables)
         let child = try await processID(in: "pid")
         terminal.hangUp()
         #expect(await eventually { kill(child, 0) != 0 })
@@ -353,14 +352,8 @@ import TestSupport
             with open(sys.argv[1], "w") as file: file.write("%d\\n" % process.pid)
             process.wait()
             """
-        return try Daemon(
-            "sh",
-            [
-                "-c", #"terminal=$1; shift; exec setsid --ctty --wait python3 -c "$@" <"$terminal" >&0 2>&0"#, "sh",
-                terminal.path, parent, program.home.appending("program"), program.path, "exec", "--",
-            ] + command,
-            environment: program.variables.merging(["TERM": "xterm", "CI": ""]) { $1 }
-        )
+        let exec = ["python3", "-c", parent, program.home.appending("program"), program.path, "exec", "--"] + command
+        return try terminal.session(exec, environment: program.variables.merging(["TERM": "xterm", "CI": ""]) { $1 })
     }
 
     /// The letter of a process's state in proc(5).

@@ -13,10 +13,8 @@ final class InteractiveShell: Sendable {
     /// Starts bash, or another shell; returns when it accepts commands. An empty variable is removed.
     init(_ shell: [String] = InteractiveShell.bash, environment: [String: String] = [:]) async throws {
         terminal = try PseudoTerminal()
-        // `setsid --ctty` makes a terminal of standard input the controlling one.
-        let start = #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" >"$terminal" 2>&1"#
         let variables = environment.merging(["TERM": "xterm", "TMUX": ""]) { own, _ in own }
-        daemon = try Daemon("sh", ["-c", start, "sh", terminal.path] + shell, environment: variables)
+        daemon = try terminal.session(shell, environment: variables)
         try await done("ulimit -c 0")
     }
 

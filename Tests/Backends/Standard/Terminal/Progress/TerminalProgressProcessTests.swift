@@ -42,19 +42,16 @@ struct TerminalProgressProcessTests {
         return file
     }
 
-    /// Runs the app in the shell of a real terminal with a prompt that can be recognized.
+    /// Runs the app in the shell of a real terminal.
     private func inTerminal(
         columns: Int = 80,
         rows: Int = 24,
         suffix: String = "",
         _ body: (Tmux) async throws -> Void
     ) async throws {
-        try await Tmux.withServer { tmux in
-            try await tmux.command("resize-window", "-x", "\(columns)", "-y", "\(rows)")
-            // Without Swift's crash handler, which waits 30 s for a key.
-            let variables = "LC_ALL=C.UTF-8 NO_COLOR=1 SWIFT_BACKTRACE=enable=no"
-            try await tmux.type("export \(variables); unset CI; PS1='ready> '; clear")
-            try #require(await eventually { try await tmux.lines == ["ready>"] })
+        // Without Swift's crash handler, which waits 30 s for a key.
+        let variables = "export LC_ALL=C.UTF-8 NO_COLOR=1 SWIFT_BACKTRACE=enable=no; unset CI"
+        try await Tmux.withShell(variables, columns: columns, rows: rows) { tmux in
             try await tmux.type("clear; \(helper) \(arguments.joined(separator: " "))\(suffix)")
             try await body(tmux)
         }
@@ -317,11 +314,10 @@ struct TerminalProgressProcessTests {
         end: String = "return",
         _ body: () async throws -> Void
     ) async throws {
-        let start = #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" 2<>"$terminal""#
         let record = ["sh", "-c", #"echo $$ >"$0"; exec "$@""#, folder.appending("pid")]
-        let daemon = try Daemon(
-            "sh",
-            ["-c", start, "sh", terminal.path] + record + [helper] + arguments,
+        let daemon = try terminal.session(
+            record + [helper] + arguments,
+            hasOutput: false,
             environment: ["LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1", "CI": ""].merging(environment) { $1 }
         )
         try await body()
