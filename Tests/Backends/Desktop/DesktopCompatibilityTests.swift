@@ -43,12 +43,12 @@ import TestSupport
     }
 
     @Test(arguments: [Part.property, .dock, .job, .notification], BackendCompatibility.Case.allCases)
-    func `Each backend does what it must`(_ part: Part, _ expectation: BackendCompatibility.Case) async throws {
+    func `A backend on a bus does what each must`(_ part: Part, _ expectation: BackendCompatibility.Case) async throws {
         try await check(part, expectation)
     }
 
     @Test(.needs(.rootMounts), .needs(.login), arguments: BackendCompatibility.Case.allCases)
-    func `The lock of login1 does what a backend must`(_ expectation: BackendCompatibility.Case) async throws {
+    func `The lock of login1 does what every backend must`(_ expectation: BackendCompatibility.Case) async throws {
         try await check(.lock, expectation)
     }
 

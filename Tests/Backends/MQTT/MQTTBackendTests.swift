@@ -101,7 +101,7 @@ import TestSupport
     }
 
     @Test(arguments: BackendCompatibility.Case.allCases)
-    func `The backend does what it must, with a real broker`(_ expectation: BackendCompatibility.Case) async throws {
+    func `With a broker, it does what every backend must`(_ expectation: BackendCompatibility.Case) async throws {
         let broker = try await MosquittoBroker()
         let settings = MQTTSettings(url: try MQTTURL(broker.url))
         let suite = BackendCompatibility(
